@@ -161,7 +161,7 @@ class SameBits : public testing::TestWithParam<Subject> {
 
 struct Totals {
   int64_t schedules = 0, preempted = 0, recomputed = 0, hits = 0, hits_in_pages = 0, copies = 0, cut = 0, passed = 0,
-          aborted = 0;
+          aborted = 0, accepted = 0, rejected = 0;
 };
 
 // Runs the requests by a random schedule.
@@ -174,6 +174,8 @@ void run_schedule(EngineSetup setup, const std::vector<Request>& requests, const
   config.max_num_seqs = random.from(5, 24);
   config.enable_prefix_caching = random.chance(70);
   config.enable_window_aware_runtime_cap = random.chance(50);
+  config.num_speculative_tokens = random.chance(50) ? random.from(1, 8) : 0;
+  config.prompt_lookup_min = 1;
   const tensor::Threads threads(random.chance(30) ? 2 : 1);
   // Of the order of the longest request, which the scheduler must be able to hold.
   int64_t pages = (200 + config.page_size - 1) / config.page_size + random.from(0, 2);
@@ -224,6 +226,8 @@ void run_schedule(EngineSetup setup, const std::vector<Request>& requests, const
   ++totals.schedules;
   totals.preempted += metrics.preemptions, totals.recomputed += metrics.recomputed_tokens;
   totals.hits += metrics.cached_prompt_tokens, totals.hits_in_pages += counts.hits_in_pages;
+  totals.accepted += metrics.accepted_draft_tokens;
+  totals.rejected += metrics.draft_tokens - metrics.accepted_draft_tokens;
   totals.copies += counts.copied_pages, totals.cut += counts.cut_prompts, totals.passed += counts.passed_pages;
   EXPECT_EQ(metrics.running_requests + metrics.waiting_requests, 0);
 }
@@ -262,6 +266,8 @@ TEST_P(SameBits, AloneAndInEverySchedule) {
   }
   if (!states) {
     EXPECT_GT(totals.hits_in_pages, 0);
+    EXPECT_GT(totals.accepted, 0);
+    EXPECT_GT(totals.rejected, 0);
   }
   if (std::ranges::any_of(layout.groups, &CacheGroup::bounded)) {
     EXPECT_GT(totals.passed, 0);

@@ -44,7 +44,8 @@ TEST(ProbeEngine, GivesTheSameBitsOnEverySchedule) {
   EXPECT_EQ(one.find("logprobs")->items.size(), 12u);
   EXPECT_EQ(one.find("logprobs")->items[0].scalar.size(), 8u);
   EXPECT_EQ(wide[0].find("prompt_tokens")->as_int(), 5);
-  EXPECT_EQ(wide[1].find("cached_tokens")->as_int(), 5);
+  // The first answer begins as the second prompt goes on; the last token is always computed.
+  EXPECT_EQ(wide[1].find("cached_tokens")->as_int(), 7);
 }
 
 TEST(ProbeEngine, AnswersEveryLineThatItCannotServeWithAnError) {

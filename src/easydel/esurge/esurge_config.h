@@ -158,7 +158,7 @@ struct EsurgeConfig {
             not_built("a draft model")),
         field<&C::num_speculative_tokens>("Maximum number of tokens drafted for a step of a sequence; 0: none. Drafts "
                                           "change the speed, never the tokens.",
-                                          between(0, 64), not_built("speculation")),
+                                          between(0, 64)),
         field<&C::prompt_lookup_min>("Minimum number of equal tokens before a draft that is looked up.", at_least(1)),
         field<&C::prompt_lookup_max>("Maximum number of these tokens; more of them are searched for first.",
                                      between(1, 64)),

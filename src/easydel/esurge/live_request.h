@@ -9,17 +9,24 @@
 
 #include "easydel/esurge/model_runner.h"
 #include "easydel/esurge/prepared_request.h"
+#include "easydel/esurge/prompt_lookup.h"
 #include "easydel/esurge/results.h"
 #include "easydel/esurge/step_engine.h"
 #include "easydel/generation/answer_text.h"
 
 namespace easydel::esurge {
 
+// How tokens are speculated: by looking up what followed the same tokens earlier.
+struct LookupOptions {
+  int64_t max_drafts = 0;  // for a step; 0: nothing is speculated
+  int64_t min_ngram = 2, max_ngram = 4;
+};
+
 // One choice.
 class Answer {
  public:
   Answer(const PreparedRequest& prepared, int64_t choice, std::shared_ptr<const text::Tokenizer> tokenizer,
-         int64_t vocabulary);
+         int64_t vocabulary, const LookupOptions& lookup);
 
   // The prompt, and the tokens that came.
   const std::vector<TokenId>& tokens() const { return tokens_; }
@@ -29,6 +36,11 @@ class Answer {
 
   // Chooses the next token from a row and adds it. UserError: the row or the constraint allows none.
   TokenId choose(const ScoredRow& row);
+  // The tokens that are speculated for the next step, in which `rows` tokens are computed without any.
+  const std::vector<TokenId>& propose(int64_t rows);
+  const std::vector<TokenId>& drafts() const { return drafts_; }
+  // The step verified `tried` of them, and the first `accepted` were right.
+  void verified(int64_t tried, int64_t accepted) { draft_count_.record(tried, accepted); }
   // Ends it for a reason that its tokens do not have.
   void end(FinishReason reason);
 
@@ -46,6 +58,9 @@ class Answer {
   std::optional<generation::AnswerText> text_;  // if the request wants text
   std::vector<TokenLogprobs> logprobs_;
   double cumulative_logprob_ = 0;
+  std::optional<PromptLookup> lookup_;  // nothing: no token is speculated
+  DraftCount draft_count_;
+  std::vector<TokenId> drafts_;
   std::optional<FinishReason> reason_;
   std::variant<std::monostate, std::string, TokenId> stop_reason_;
   size_t shown_tokens_ = 0, shown_bytes_ = 0;
@@ -53,7 +68,8 @@ class Answer {
 
 struct LiveRequest {
   LiveRequest(RequestId id, PreparedRequest prepared, OnOutput on_output,
-              const std::shared_ptr<const text::Tokenizer>& tokenizer, int64_t vocabulary, double now);
+              const std::shared_ptr<const text::Tokenizer>& tokenizer, int64_t vocabulary, const LookupOptions& lookup,
+              double now);
 
   RequestId id;
   const PreparedRequest prepared;

@@ -12,12 +12,27 @@
 namespace easydel::esurge {
 
 Answer::Answer(const PreparedRequest& prepared, int64_t choice, std::shared_ptr<const text::Tokenizer> tokenizer,
-               int64_t vocabulary)
-    : prepared_(prepared), choice_(choice), chain_(prepared.chain(vocabulary)), tokens_(prepared.scheduled.prompt) {
+               int64_t vocabulary, const LookupOptions& lookup)
+    : prepared_(prepared),
+      choice_(choice),
+      chain_(prepared.chain(vocabulary)),
+      tokens_(prepared.scheduled.prompt),
+      draft_count_(lookup.max_drafts) {
   const SamplingParams& sampling = prepared.request.sampling;
   if (tokenizer && sampling.detokenize)
     text_.emplace(std::move(tokenizer), prepared.stops, prepared.scheduled.prompt,
                   generation::AnswerText::Options{sampling.skip_special_tokens, sampling.include_stop_str_in_output});
+  if (lookup.max_drafts > 0) lookup_.emplace(lookup.min_ngram, lookup.max_ngram);
+}
+
+const std::vector<TokenId>& Answer::propose(int64_t rows) {
+  drafts_.clear();
+  if (!lookup_ || ended() || generated() == 0) return drafts_;
+  lookup_->add(std::span(tokens_).subspan(size_t(lookup_->size())));
+  const int64_t count = draft_count_.next(rows);
+  drafts_ = lookup_->propose(std::max<int64_t>(count, 1));
+  if (count == 0 && !drafts_.empty()) draft_count_.record(0, 0), drafts_.clear();
+  return drafts_;
 }
 
 TokenId Answer::choose(const ScoredRow& row) {
@@ -95,11 +110,12 @@ CompletionOutput Answer::output(bool all) {
 }
 
 LiveRequest::LiveRequest(RequestId own_id, PreparedRequest own, OnOutput listener,
-                         const std::shared_ptr<const text::Tokenizer>& tokenizer, int64_t vocabulary, double now)
+                         const std::shared_ptr<const text::Tokenizer>& tokenizer, int64_t vocabulary,
+                         const LookupOptions& lookup, double now)
     : id(own_id), prepared(std::move(own)), on_output(std::move(listener)), arrived(now) {
   unended = prepared.scheduled.choices;
   for (int64_t choice = 0; choice < unended; ++choice)
-    answers.push_back(std::make_unique<Answer>(prepared, choice, tokenizer, vocabulary));
+    answers.push_back(std::make_unique<Answer>(prepared, choice, tokenizer, vocabulary, lookup));
 }
 
 void LiveRequest::add_prompt_row(const ScoredRow& row) {

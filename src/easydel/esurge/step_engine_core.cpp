@@ -23,8 +23,14 @@ struct Draw {
   std::string error;
 };
 
+// Draws from the rows as long as what is drawn is what was speculated.
 void choose(Draw& draw) try {
-  draw.result.tokens.push_back(draw.answer->choose(draw.rows.front()));
+  const std::vector<TokenId>& drafts = draw.answer->drafts();
+  for (size_t i = 0; i < draw.rows.size(); ++i) {
+    const TokenId token = draw.answer->choose(draw.rows[i]);
+    draw.result.tokens.push_back(token);
+    if (draw.answer->ended() || i + 1 == draw.rows.size() || token != drafts[i]) break;
+  }
   draw.result.stopped = draw.answer->stopped();
 } catch (const std::exception& error) {
   draw.error = error.what();
@@ -62,10 +68,14 @@ struct StepEngine::Parts {
     info.name = setup.config.esurge_name.value_or(setup.model->folder().filename().string());
     info.vocabulary = runner.facts().vocabulary;
     info.options = options;
+    // A state cannot go back to the tokens before a rejected one.
+    if (options.layout.state_group() < 0)
+      lookup = {setup.config.num_speculative_tokens, setup.config.prompt_lookup_min, setup.config.prompt_lookup_max};
   }
 
   double now() const { return seconds_since(began); }
 
+  void propose_drafts();
   void plan_sequences(const StepPlan& plan);
   void run(const StepPlan& plan);
   void on_prompt_rows(std::span<const ScoredRow> rows);
@@ -87,6 +97,7 @@ struct StepEngine::Parts {
   EngineOptions options;
   RequestPreparer preparer;
   EngineInfo info;
+  LookupOptions lookup;
   const Clock::time_point began = Clock::now();
 
   mutable std::mutex mutex;  // of the scheduler, the list of requests and the metrics
@@ -118,7 +129,7 @@ RequestId StepEngine::add(Request request, OnOutput on_output) {
     const double now = p.now();
     if (const auto seconds = prepared.request.sampling.timeout_seconds) prepared.scheduled.deadline = now + *seconds;
     auto live = std::make_shared<LiveRequest>(0, std::move(prepared), std::move(on_output), p.setup.tokenizer,
-                                              p.info.vocabulary, now);
+                                              p.info.vocabulary, p.lookup, now);
     const std::lock_guard lock(p.mutex);
     live->id = p.scheduler.add(live->prepared.scheduled);
     p.live.emplace(live->id, live);
@@ -186,6 +197,15 @@ EngineMetrics StepEngine::metrics() const {
   return out;
 }
 
+void StepEngine::Parts::propose_drafts() {
+  if (lookup.max_drafts == 0) return;
+  for (const auto& [id, request] : live)
+    for (size_t choice = 0; choice < request->answers.size(); ++choice) {
+      const auto& drafts = request->answers[choice]->propose(scheduler.running());
+      if (!drafts.empty()) scheduler.propose({id, int64_t(choice)}, int64_t(drafts.size()));
+    }
+}
+
 // Everything that a plan refers to is copied, because a later plan may change it.
 void StepEngine::Parts::plan_sequences(const StepPlan& plan) {
   sequences.clear(), requests.clear();
@@ -195,11 +215,14 @@ void StepEngine::Parts::plan_sequences(const StepPlan& plan) {
     const std::vector<TokenId>& tokens = request->answers[size_t(entry.id.choice)]->tokens();
     RunSequence& run = sequences.emplace_back();
     run.begin = entry.begin;
-    run.tokens.assign(tokens.begin() + entry.begin, tokens.begin() + entry.begin + entry.tokens);
+    const int64_t known = entry.begin + entry.tokens - entry.drafts;
+    run.tokens.assign(tokens.begin() + entry.begin, tokens.begin() + known);
+    const std::vector<TokenId>& drafts = request->answers[size_t(entry.id.choice)]->drafts();
+    run.tokens.insert(run.tokens.end(), drafts.begin(), drafts.begin() + entry.drafts);
     run.prompt = request->prepared.prompt_tokens();
     run.known = int64_t(tokens.size());
     run.tables = scheduler.pages(entry.id).tables;
-    run.draws = entry.draws > 0 ? 1 : 0;
+    run.draws = entry.draws > 0 ? 1 + entry.drafts : 0;
     counts.cut_prompts += entry.begin + entry.tokens < run.prompt;
     for (const std::vector<int32_t>& table : run.tables)
       counts.passed_pages = std::max(counts.passed_pages, int64_t(std::ranges::count(table, -1)));
@@ -223,7 +246,8 @@ void StepEngine::Parts::on_draw_rows(const StepPlan& plan, std::span<const Score
   for (size_t i = 0; i < plan.entries.size(); ++i) {
     const StepEntry& entry = plan.entries[i];
     if (entry.draws == 0) continue;
-    const std::span<const ScoredRow> own = rows.subspan(at++, 1);
+    const std::span<const ScoredRow> own = rows.subspan(at, size_t(1 + entry.drafts));
+    at += own.size();
     for (int64_t c = 0; c < entry.draws; ++c) {
       LiveRequest& request = *requests[i];
       const SequenceId id{entry.id.request, entry.id.choice + c};
@@ -251,7 +275,11 @@ std::vector<StepResult> StepEngine::Parts::results(const StepPlan& plan) {
   for (Draw& draw : draws) {
     if (!draw.error.empty()) fail(*draw.request, draw.error);
     if (draw.result.tokens.empty()) continue;
-    const auto count = int64_t(draw.result.tokens.size());
+    const auto count = int64_t(draw.result.tokens.size()), tried = int64_t(draw.rows.size()) - 1;
+    if (tried > 0) {
+      draw.answer->verified(tried, count - 1);
+      metrics.draft_tokens += tried, metrics.accepted_draft_tokens += count - 1;
+    }
     metrics.generated_tokens += count;
     rate.add(time, count);
     if (!draw.request->first_token) {
@@ -324,6 +352,7 @@ bool StepEngine::step() {
   bool due = false;
   {
     const std::lock_guard lock(p.mutex);
+    p.propose_drafts();
     plan = p.scheduler.schedule(p.now());
     p.plan_sequences(plan);
     due = std::exchange(p.aborted, false);
