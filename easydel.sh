@@ -15,6 +15,8 @@ arrow_version=26.0.1
 debian_packages=(g++ cmake ninja-build mold ccache pkg-config clang-format git ca-certificates python3 python3-venv
   libyaml-dev libsimdjson-dev zlib1g-dev libutf8proc-dev libonig-dev libcurl4-openssl-dev libssl-dev libcli11-dev libedit-dev
   libgtest-dev)
+# The first of these that is installed or that the system has: Asio's headers, from 1.81.
+boost_packages=(libboost1.81-dev libboost1.83-dev libboost1.88-dev libboost1.90-dev)
 # These only make the build faster, or are needed only by ./easydel.sh format.
 optional_packages=(mold ccache clang-format)
 
@@ -25,11 +27,20 @@ fail() {
   exit 2
 }
 
+is_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
 missing_packages() {
   local package
   for package in "${debian_packages[@]}"; do
-    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || printf '%s\n' "$package"
+    is_installed "$package" || printf '%s\n' "$package"
   done
+  for package in "${boost_packages[@]}"; do
+    ! is_installed "$package" || return 0
+  done
+  for package in "${boost_packages[@]}"; do
+    ! apt-cache show "$package" >/dev/null 2>&1 || { printf '%s\n' "$package"; return 0; }
+  done
+  printf '%s\n' "${boost_packages[0]}"
 }
 
 as_root() {
@@ -42,7 +53,7 @@ as_root() {
 
 install_packages() {
   if ! command -v dpkg-query >/dev/null; then
-    say "this is not Debian or Ubuntu; the packages to install would be ${debian_packages[*]}"
+    say "this is not Debian or Ubuntu; the packages to install would be ${debian_packages[*]} ${boost_packages[0]}"
     return
   fi
   local missing needed=() package
@@ -56,6 +67,7 @@ install_packages() {
     local log
     log=$(mktemp)
     if { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
+      mapfile -t missing < <(missing_packages) &&  # which Boost there is, is known only now
       as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "${missing[@]}"; } \
       >"$log" 2>&1 </dev/null; then
       rm -f "$log"

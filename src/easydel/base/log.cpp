@@ -4,9 +4,14 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <mutex>
 #include <utility>
+
+#include "easydel/base/json_text.h"
+#include "easydel/base/log_fields.h"
 
 namespace easydel::log {
 namespace {
@@ -51,7 +56,53 @@ std::string_view prefix(Level level) {
   return "";
 }
 
+std::atomic<Format>& format() {
+  static std::atomic<Format> one = Format::text;
+  return one;
+}
+
+std::string_view name_of(Level level) {
+  switch (level) {
+    case Level::debug:
+      return "debug";
+    case Level::info:
+      return "info";
+    case Level::warning:
+      return "warning";
+    case Level::error:
+      return "error";
+  }
+  return "";
+}
+
+std::string text_of(const Field& field, bool json) {
+  if (const auto* number = std::get_if<int64_t>(&field.value)) return str(*number);
+  if (const auto* number = std::get_if<double>(&field.value))
+    return json && !std::isfinite(*number) ? "null" : str(*number);
+  const std::string& text = std::get<std::string>(field.value);
+  const bool plain =
+      !text.empty() && text.find_first_of(" =\"\\") == std::string::npos && json_text(text).size() == text.size() + 2;
+  return json || !plain ? json_text(text) : text;
+}
+
+// One line without its end. Text without fields stays as it is: the program's own messages may have several lines.
+std::string line_of(Level level, std::string_view text, std::span<const Field> fields) {
+  if (format() == Format::json) {
+    std::string line = str("{\"time\": ", int64_t(std::time(nullptr)), ", \"level\": ", json_text(name_of(level)),
+                           ", \"message\": ", json_text(text));
+    for (const Field& field : fields) line += str(", ", json_text(field.name), ": ", text_of(field, true));
+    return line + "}";
+  }
+  if (fields.empty()) return std::string(text);
+  const std::string escaped = json_text(text);
+  std::string line = escaped.substr(1, escaped.size() - 2);
+  for (const Field& field : fields) line += str(" ", field.name, "=", text_of(field, false));
+  return line;
+}
+
 }  // namespace
+
+void set_format(Format chosen) { format() = chosen; }
 
 void set_level(Level level) { threshold() = level; }
 bool enabled(Level level) {
@@ -61,10 +112,14 @@ bool enabled(Level level) {
 Quiet::Quiet() { ++quiet_count; }
 Quiet::~Quiet() { --quiet_count; }
 
-void write(Level level, std::string_view text) {
+void write(Level level, std::string_view text) { write(level, text, {}); }
+
+void write(Level level, std::string_view text, std::span<const Field> fields) {
+  if (!enabled(level)) return;
+  const std::string body = line_of(level, text, fields);
   std::lock_guard lock(sink().mutex);
-  if (sink().function) return sink().function(level, text);
-  std::string line = str(prefix(level), text, "\n");
+  if (sink().function) return sink().function(level, body);
+  const std::string line = str(format() == Format::json ? "" : prefix(level), body, "\n");
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t wrote = ::write(STDERR_FILENO, rest.data(), rest.size());

@@ -108,49 +108,4 @@ struct EvalActionConfig {
   }
 };
 
-struct ServeConfig {
-  std::string host = "0.0.0.0";
-  int64_t port = 11556;
-  int64_t workers = 1;
-  std::string log_level = "info";
-  bool reload = false;
-  std::optional<std::string> ssl_keyfile, ssl_certfile;
-  std::string tool_parser_name = "hermes";
-  bool oai_like_processor = true;
-  bool enable_function_calling = true;
-  bool require_api_key = false;
-  std::optional<std::string> admin_key;
-  bool enable_cors = false;
-  std::optional<std::vector<std::string>> cors_origins;
-
-  static constexpr auto doc = "Serve the model over an OpenAI-compatible HTTP API.";
-  template <class C>
-  static constexpr auto fields() {
-    using namespace config;
-    return std::array{
-        field<&C::host>("Address to listen on; 127.0.0.1 accepts connections of this machine only."),
-        field<&C::port>("Port to listen on.", between(0, 65535)),
-        field<&C::workers>("Number of server processes; only 1 is possible.", between(1, 1)),
-        field<&C::log_level>("How much is logged: debug, info, warning or error."),
-        field<&C::reload>("Reload on code changes. Not possible: the server and the engine are one process."),
-        field<&C::ssl_keyfile>("Private key file for HTTPS."),
-        field<&C::ssl_certfile>("Certificate file for HTTPS."),
-        field<&C::tool_parser_name>("Format in which the model writes tool calls."),
-        field<&C::oai_like_processor>("Stream chunks in OpenAI's format."),
-        field<&C::enable_function_calling>("Parse tool calls in answers and return them as tool_calls."),
-        field<&C::require_api_key>("Refuse requests without a valid API key."),
-        field<&C::admin_key>("API key for administrative requests."),
-        field<&C::enable_cors>("Answer requests of web pages from other origins (CORS)."),
-        field<&C::cors_origins>("Origins that are allowed."),
-    };
-  }
-  void settle(config::Keys& keys) {
-    if (reload)
-      keys.refuse("reload", "is not possible: the server and the engine are one process", "restart the server instead");
-    for (const auto& [key, text] : {std::pair{"host", &host}, std::pair{"log_level", &log_level},
-                                    std::pair{"tool_parser_name", &tool_parser_name}})
-      if (text->empty()) keys.refuse(key, "is empty", "leave the key out to use its default");
-  }
-};
-
 }  // namespace easydel::elarge

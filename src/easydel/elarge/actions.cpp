@@ -8,6 +8,7 @@
 #include "easydel/base/names.h"
 #include "easydel/elarge/overridden_key.h"
 #include "easydel/elarge/push.h"
+#include "easydel/server/serve_config.h"
 
 namespace easydel::elarge {
 namespace {
@@ -126,8 +127,8 @@ std::span<const ActionEntry> action_entries() {
       {.name = "serve",
        .doc = "Serve the model over an OpenAI-compatible HTTP API.",
        .aliases = {"server"},
-       .parameters = section_for<ServeConfig>,
-       .make_parameters = make<ServeConfig>,
+       .parameters = section_for<server::ServeConfig>,
+       .make_parameters = make<server::ServeConfig>,
        .built = false},
       {.name = "to_json",
        .doc = "Write the configuration, with every default filled in, as JSON.",

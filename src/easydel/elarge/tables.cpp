@@ -14,6 +14,5 @@ template const Section& section_of<elarge::GenerateAction>();
 template const Section& section_of<elarge::PathConfig>();
 template const Section& section_of<elarge::PushConfig>();
 template const Section& section_of<elarge::EvalActionConfig>();
-template const Section& section_of<elarge::ServeConfig>();
 
 }  // namespace easydel::config

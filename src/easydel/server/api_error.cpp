@@ -1,0 +1,70 @@
+#include "easydel/server/api_error.h"
+
+#include "easydel/base/error.h"
+#include "easydel/base/json_text.h"
+
+namespace easydel::server {
+namespace {
+
+bool is_anthropic(std::string_view path) {
+  return path == "/v1/messages" || path.starts_with("/v1/messages/") || path == "/messages" ||
+         path.starts_with("/messages/");
+}
+
+std::string_view anthropic_type_of(int status) {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "rate_limit_error";
+    case 503:
+      return "overloaded_error";
+    case 504:
+      return "timeout_error";
+    default:
+      return status < 500 ? "invalid_request_error" : "api_error";
+  }
+}
+
+}  // namespace
+
+std::string_view error_type_of(int status) {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 429:
+      return "rate_limit_error";
+    default:
+      return status < 500 ? "invalid_request_error" : "server_error";
+  }
+}
+
+std::string error_body(const ApiError& error, std::string_view path, std::string_view request_id) {
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? "null" : json_text(text); };
+  if (is_anthropic(path))
+    return str(R"({"type": "error", "error": {"type": )", json_text(anthropic_type_of(error.status)),
+               R"(, "message": )", json_text(error.message), R"(}, "request_id": )", json_text(request_id), "}");
+  return str(R"({"error": {"message": )", json_text(error.message), R"(, "type": )",
+             json_text(error.type.empty() ? error_type_of(error.status) : error.type), R"(, "param": )",
+             text_or_null(error.param), R"(, "code": )", text_or_null(error.code), "}}");
+}
+
+HttpResponse error_response(const ApiError& error, std::string_view path, std::string_view request_id) {
+  HttpResponse out = json_response(error.status, error_body(error, path, request_id));
+  if (error.retry_after_seconds) out.with("Retry-After", std::to_string(*error.retry_after_seconds));
+  if (error.status == 401) out.with("WWW-Authenticate", "Bearer");
+  if (!request_id.empty()) out.with("X-Request-Id", std::string(request_id));
+  return out;
+}
+
+}  // namespace easydel::server

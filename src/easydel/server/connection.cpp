@@ -1,0 +1,354 @@
+#include "easydel/server/connection.h"
+
+#include <algorithm>
+
+#include <openssl/rand.h>
+
+#include "easydel/base/error.h"
+
+namespace easydel::server {
+namespace {
+
+constexpr double linger_seconds = 2;
+
+bool is_safe_id(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
+           c == '.';
+  });
+}
+
+std::string chunk_of(std::string_view bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string size;
+  for (size_t rest = bytes.size(); rest > 0; rest /= 16) size.insert(size.begin(), digits[rest % 16]);
+  size += "\r\n";
+  size += bytes;
+  return size += "\r\n";
+}
+
+}  // namespace
+
+std::string new_request_id() {
+  static constexpr std::string_view letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  std::array<unsigned char, 24> random{};
+  check(RAND_bytes(random.data(), int(random.size())) == 1, "there are no random bytes");
+  std::string out = "req-";
+  for (const unsigned char byte : random) out += letters[byte % letters.size()];
+  return out;
+}
+
+std::string request_id_of(const HttpRequest& request) {
+  const std::string* own = request.header("x-request-id");
+  return own && is_safe_id(*own) ? *own : new_request_id();
+}
+
+Connection::Connection(const ConnectionHost& host, std::unique_ptr<Transport> transport, std::string address)
+    : host_(host), transport_(std::move(transport)), address_(std::move(address)), parser_(host.limits.request) {
+  phase_began_ = write_progress_ = last_event_ = host_.now();
+}
+
+Connection::~Connection() = default;
+
+void Connection::set_phase(Phase phase) {
+  phase_ = phase;
+  phase_began_ = host_.now();
+}
+
+std::string Connection::date() const { return http_date(host_.seconds_since_1970()); }
+
+void Connection::start() {
+  // A new connection has the time of a head to send its first request; only later ones may be idle.
+  set_phase(Phase::head);
+  read();
+}
+
+void Connection::refuse(const ApiError& error) {
+  fail(error);
+  read();
+}
+
+void Connection::read() {
+  if (reading_ || half_closed_ || phase_ == Phase::closed) return;
+  // While a request is in progress, later ones wait here. Then only sweep() notices that the client has gone.
+  if (inbox_.size() >= host_.limits.request.header_bytes) return;
+  reading_ = true;
+  transport_->read(incoming_, [self = shared_from_this()](size_t bytes, bool failed) { self->took(bytes, failed); });
+}
+
+void Connection::took(size_t bytes, bool failed) {
+  reading_ = false;
+  if (phase_ == Phase::closed) return;
+  if (failed) {
+    half_closed_ = true;
+    if (phase_ != Phase::busy) return close_when_written_ && !outbox_.empty() ? void() : abort();
+    // The handler is told. If it has its answer already, the client may still read it.
+    exchange_->mark_gone();
+    pump();
+    return;
+  }
+  if (phase_ != Phase::linger && !close_when_written_) {
+    inbox_.append(incoming_.data(), bytes);
+    process();
+  }
+  read();
+}
+
+void Connection::process() {
+  // A client that sends requests and reads no answers is not served further.
+  while (!inbox_.empty() && !close_when_written_ && outbox_.size() <= host_.limits.max_unsent_bytes &&
+         (phase_ == Phase::idle || phase_ == Phase::head || phase_ == Phase::body)) {
+    const bool was_head = parser_.state() == RequestParser::State::head;
+    inbox_.erase(0, parser_.feed(inbox_));
+    if (phase_ == Phase::idle && (parser_.began() || !was_head)) set_phase(Phase::head);
+    switch (parser_.state()) {
+      case RequestParser::State::head:
+        break;
+      case RequestParser::State::refused:
+        return fail(parser_.refusal());
+      case RequestParser::State::body:
+        if (was_head) begin_body();
+        break;
+      case RequestParser::State::done:
+        dispatch();
+        break;
+    }
+  }
+  if (inbox_.empty()) inbox_.shrink_to_fit();
+}
+
+// The head is complete and a body follows: requests that will be refused anyway are refused before it is read.
+void Connection::begin_body() {
+  HttpRequest head = parser_.request();
+  head.peer_address = address_;
+  const std::string id = request_id_of(head);
+  if (std::optional<HttpResponse> refusal = host_.check_head(head, id)) return answer(std::move(*refusal), false);
+  set_phase(Phase::body);
+  if (head.expects_continue && inbox_.empty()) {
+    outbox_ += "HTTP/1.1 100 Continue\r\n\r\n";
+    flush();
+  }
+}
+
+void Connection::dispatch() {
+  const bool had_body = parser_.request().has_body;
+  auto state = std::make_shared<ExchangeState>();
+  state->request = parser_.take();
+  state->request.peer_address = address_;
+  state->request_id = request_id_of(state->request);
+  state->max_unsent_bytes = host_.limits.max_unsent_bytes;
+  keep_alive_ = state->request.keep_alive;
+  set_phase(Phase::busy);
+  last_event_ = host_.now();
+  head_sent_ = false;
+  exchange_ = state;
+  const std::weak_ptr<Connection> weak = shared_from_this();
+  state->wake = [weak, post = host_.post] {
+    post([weak] {
+      if (const auto self = weak.lock()) self->pump();
+    });
+  };
+  auto exchange = std::make_shared<Exchange>(state);
+  if (!had_body) {
+    if (std::optional<HttpResponse> refusal = host_.check_head(state->request, state->request_id))
+      return exchange->respond(std::move(*refusal));
+  }
+  host_.handle(std::move(exchange));
+}
+
+void Connection::pump() {
+  if (!exchange_ || phase_ != Phase::busy) return;
+  std::optional<HttpResponse> response;
+  std::string bytes;
+  bool streamed = false, ended = false, overflowed = false;
+  {
+    std::lock_guard lock(exchange_->mutex);
+    exchange_->woken = false;
+    streamed = exchange_->streamed;
+    ended = exchange_->ended;
+    overflowed = exchange_->overflowed;
+    bytes = std::exchange(exchange_->pending, {});
+    if (!head_sent_ && exchange_->response) response = *exchange_->response;
+  }
+  if (overflowed && streamed) return abort();
+  if (response && !streamed) return answer(std::move(*response), keep_alive_);
+  if (half_closed_) {
+    // A stream to a client that has gone: nothing more is sent, and the connection ends with the handler.
+    if (streamed) return abort();
+    return;
+  }
+  const bool head_alone = exchange_->request.method == "HEAD";
+  if (response) {
+    head_sent_ = true;
+    chunked_ = exchange_->request.minor_version > 0;
+    keep_alive_ = keep_alive_ && chunked_ && !host_.is_draining();
+    outbox_ += head_of(*response, chunked_ ? BodyEnd::chunks : BodyEnd::close, 0, exchange_->request.minor_version,
+                       keep_alive_, date());
+    host_.answered(response->status);
+  }
+  if (!bytes.empty()) {
+    last_event_ = host_.now();
+    if (!head_alone) outbox_ += chunked_ ? chunk_of(bytes) : bytes;
+    outbox_stream_bytes_ += bytes.size();
+  }
+  if (!ended) return flush();
+  if (chunked_ && !head_alone) outbox_ += "0\r\n\r\n";
+  exchange_ = nullptr;
+  close_when_written_ = !keep_alive_;
+  enter_idle();
+  flush();
+}
+
+// Sends a whole answer to the request in progress, or to one that was refused while it was read.
+void Connection::answer(HttpResponse response, bool keep_alive) {
+  // The head of a refused request is still in the parser.
+  const HttpRequest& request = exchange_ ? exchange_->request : parser_.request();
+  const bool head_alone = request.method == "HEAD";
+  const int minor_version = request.minor_version;
+  keep_alive = keep_alive && !host_.is_draining() && !half_closed_;
+  outbox_ += head_of(response, BodyEnd::length, response.body.size(), minor_version, keep_alive, date());
+  if (!head_alone && !is_status_without_body(response.status)) outbox_ += response.body;
+  host_.answered(response.status);
+  exchange_ = nullptr;
+  close_when_written_ = !keep_alive;
+  enter_idle();
+  flush();
+}
+
+void Connection::enter_idle() {
+  if (phase_ == Phase::closed) return;
+  set_phase(Phase::idle);
+  if (close_when_written_) return;
+  // Pipelined requests are parsed after the stack has unwound: ten thousand in one packet must not nest.
+  if (!inbox_.empty())
+    host_.post([self = shared_from_this()] {
+      if (self->phase_ != Phase::closed) self->process();
+      self->read();
+    });
+  else
+    read();
+}
+
+void Connection::flush() {
+  if (writing_ || phase_ == Phase::closed) return;
+  if (in_flight_.empty()) {
+    in_flight_ = std::exchange(outbox_, {});
+    in_flight_stream_bytes_ = std::exchange(outbox_stream_bytes_, 0);
+  }
+  if (in_flight_.empty()) {
+    if (!close_when_written_ || phase_ == Phase::linger) return;
+    if (half_closed_) return close();
+    set_phase(Phase::linger);
+    inbox_.clear();
+    transport_->end_output();
+    return read();
+  }
+  writing_ = true;
+  write_progress_ = host_.now();
+  transport_->write(in_flight_, [self = shared_from_this()](size_t bytes, bool failed) { self->wrote(bytes, failed); });
+}
+
+void Connection::wrote(size_t bytes, bool failed) {
+  writing_ = false;
+  if (phase_ == Phase::closed) return;
+  if (failed) return abort();
+  in_flight_.erase(0, bytes);
+  if (in_flight_.empty() && in_flight_stream_bytes_ > 0) {
+    const size_t sent = std::exchange(in_flight_stream_bytes_, 0);
+    if (exchange_) {
+      std::lock_guard lock(exchange_->mutex);
+      exchange_->unsent_bytes -= std::min(exchange_->unsent_bytes, sent);
+    }
+  }
+  flush();
+  if (phase_ != Phase::idle || inbox_.empty()) return;
+  process();
+  read();
+}
+
+void Connection::fail(const ApiError& error) {
+  HttpRequest request = parser_.request();
+  answer(error_response(error, request.path, request_id_of(request)), false);
+}
+
+void Connection::abort() {
+  const std::shared_ptr<ExchangeState> exchange = exchange_;
+  close();
+  if (exchange) exchange->mark_gone();
+}
+
+void Connection::close() {
+  if (phase_ == Phase::closed) return;
+  phase_ = Phase::closed;
+  transport_->close();
+}
+
+void Connection::drain() {
+  if (phase_ == Phase::idle && exchange_ == nullptr) {
+    close_when_written_ = true;
+    flush();
+  }
+}
+
+void Connection::sweep() {
+  const ConnectionLimits& limits = host_.limits;
+  const Clock::time_point now = host_.now();
+  const auto seconds = [now](Clock::time_point since) { return std::chrono::duration<double>(now - since).count(); };
+  const double elapsed = seconds(phase_began_);
+  if (phase_ == Phase::closed) return;
+  if (writing_ && seconds(write_progress_) > limits.idle_seconds) return abort();
+  if (close_when_written_ && phase_ != Phase::linger) return;
+  switch (phase_) {
+    case Phase::closed:
+      return;
+    case Phase::idle:
+      if (elapsed > limits.idle_seconds) close();
+      return;
+    case Phase::linger:
+      if (elapsed > linger_seconds) close();
+      return;
+    case Phase::head:
+      if (elapsed <= limits.header_seconds) return;
+      if (!parser_.began()) return close();
+      return fail({.status = 408,
+                   .message = str("The headers did not arrive within ", limits.header_seconds, " seconds."),
+                   .code = "timeout"});
+    case Phase::body: {
+      const double bytes = double(parser_.body_bytes_received());
+      if (elapsed <= std::max(limits.body_seconds, bytes / limits.body_bytes_per_second)) return;
+      return fail({.status = 408,
+                   .message = str("The body arrived with less than ", limits.body_bytes_per_second,
+                                  " bytes a second for ", limits.body_seconds, " seconds."),
+                   .code = "timeout"});
+    }
+    case Phase::busy:
+      break;
+  }
+  // Reading tells when the client has gone, except while requests that it sent ahead fill the inbox.
+  if (!reading_ && !half_closed_ && transport_->has_ended()) {
+    half_closed_ = true;
+    exchange_->mark_gone();
+    return pump();
+  }
+  if (elapsed > limits.request_seconds) {
+    const std::shared_ptr<ExchangeState> exchange = exchange_;
+    if (head_sent_) return abort();
+    answer(error_response({.status = 504,
+                           .message = str("The request was not answered within ", limits.request_seconds, " seconds."),
+                           .code = "deadline"},
+                          exchange->request.path, exchange->request_id),
+           false);
+    return exchange->mark_gone();
+  }
+  std::string ping;
+  if (head_sent_ && chunked_ && seconds(last_event_) > limits.ping_seconds) {
+    std::lock_guard lock(exchange_->mutex);
+    ping = exchange_->ping;
+  }
+  if (ping.empty()) return;
+  last_event_ = now;
+  outbox_ += chunk_of(ping);
+  flush();
+}
+
+}  // namespace easydel::server

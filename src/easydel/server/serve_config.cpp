@@ -1,0 +1,25 @@
+#include "easydel/server/serve_config.h"
+
+namespace easydel::server {
+
+void ServeConfig::settle(config::Keys& keys) {
+  if (reload)
+    keys.refuse("reload", "is not possible: the server and the engine are one process", "restart the server instead");
+  for (const auto& [key, text] :
+       {std::pair{"host", &host}, std::pair{"log_level", &log_level}, std::pair{"tool_parser_name", &tool_parser_name}})
+    if (text->empty()) keys.refuse(key, "is empty", "leave the key out to use its default");
+  if (ssl_certfile.has_value() != ssl_keyfile.has_value())
+    keys.refuse(ssl_certfile ? "ssl_certfile" : "ssl_keyfile",
+                ssl_certfile ? "is given without ssl_keyfile" : "is given without ssl_certfile",
+                "HTTPS needs a certificate and its key");
+  if (cors_origins && !enable_cors)
+    keys.refuse("cors_origins", "is given without enable_cors", "set enable_cors: true, or leave the origins out");
+  if (max_connections_per_address > max_connections && keys.given("max_connections_per_address"))
+    keys.refuse("max_connections_per_address", "is more than max_connections",
+                "one address cannot have more connections than the server");
+  if (max_target_bytes >= max_header_bytes)
+    keys.refuse("max_target_bytes", "is not less than max_header_bytes",
+                "the target is part of the first line, which counts as headers");
+}
+
+}  // namespace easydel::server
