@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
@@ -26,6 +27,28 @@ EngineSetup story() {
   setup.pages = 40;
   return setup;
 }
+
+// A model whose pass fails if it has a certain token.
+class Trap final : public models::Model {
+ public:
+  Trap(std::shared_ptr<const models::Model> inner, TokenId token) : inner_(std::move(inner)), token_(token) {}
+  models::Outputs forward(const models::Inputs& inputs, nn::Pass& pass) const override {
+    if (inputs.tokens.eq(int64_t(token_)).any().item<bool>()) throw std::bad_alloc();
+    return inner_->forward(inputs, pass);
+  }
+  const nn::Head& head() const override { return inner_->head(); }
+  int64_t layers() const override { return inner_->layers(); }
+  int64_t vocabulary() const override { return inner_->vocabulary(); }
+  int64_t max_positions() const override { return inner_->max_positions(); }
+  std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const override {
+    return inner_->make_cache(slots, length);
+  }
+  double training_flops_per_token(int64_t length) const override { return inner_->training_flops_per_token(length); }
+
+ private:
+  std::shared_ptr<const models::Model> inner_;
+  TokenId token_;
+};
 
 Request request_of(std::string prompt, int64_t max_tokens = 12) {
   Request request;
@@ -95,6 +118,30 @@ TEST(Engine, GoesOnAfterAListenerThrows) {
   const EngineMetrics metrics = engine.metrics();
   EXPECT_EQ(metrics.requests_finished, 1);
   EXPECT_EQ(metrics.requests_failed + metrics.requests_aborted, 1);
+}
+
+TEST(Engine, EndsTheRequestWhosePassFailsAndNoOther) {
+  EngineSetup setup = story();
+  setup.model = std::make_shared<Trap>(setup.model, 300);
+  StepEngine engine(setup);
+  std::vector<RequestOutput> outputs(3);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Request request = request_of("");
+    request.prompt = std::vector<TokenId>{1, 403, 407, 261, 378};
+    if (i == 1) request.prompt = std::vector<TokenId>{1, 403, 300};
+    request.sampling.output_kind = OutputKind::final_only;
+    request.sampling.logprobs = 0;
+    engine.add(request, [&outputs, i](RequestOutput output) { outputs[i] = std::move(output); });
+  }
+  while (engine.step()) {
+  }
+  EXPECT_EQ(outputs[1].error, "std::bad_alloc");
+  EXPECT_EQ(outputs[1].outputs.at(0).finish_reason, FinishReason::error);
+  for (const size_t i : {0, 2}) {
+    EXPECT_EQ(outputs[i].error, "");
+    EXPECT_EQ(outputs[i].outputs.at(0).text, ", there was a little girl named Lily. She");
+  }
+  EXPECT_EQ(outputs[0].outputs.at(0).logprobs, outputs[2].outputs.at(0).logprobs);
 }
 
 TEST(Engine, FinishesWhatItHasWhenItDrainsAndTakesNothingNew) {

@@ -78,8 +78,10 @@ struct StepEngine::Parts {
   void propose_drafts();
   void plan_sequences(const StepPlan& plan);
   void run(const StepPlan& plan);
-  void on_prompt_rows(std::span<const ScoredRow> rows);
-  void on_draw_rows(const StepPlan& plan, std::span<const ScoredRow> rows);
+  void run_entries(const StepPlan& plan, size_t first, size_t count, std::span<const PageOp> before,
+                   std::span<const PageOp> after);
+  void on_prompt_rows(size_t first, std::span<const ScoredRow> rows);
+  void on_draw_rows(size_t first, std::span<const StepEntry> entries, std::span<const ScoredRow> rows);
   void fail(LiveRequest& request, const std::string& error) {
     if (request.error.empty()) request.error = error;
   }
@@ -231,43 +233,63 @@ void StepEngine::Parts::plan_sequences(const StepPlan& plan) {
   }
 }
 
-void StepEngine::Parts::on_prompt_rows(std::span<const ScoredRow> rows) {
+void StepEngine::Parts::on_prompt_rows(size_t first, std::span<const ScoredRow> rows) {
   // Rows of one request come in order, and those of different requests are independent.
   std::map<LiveRequest*, std::vector<const ScoredRow*>> by_request;
-  for (const ScoredRow& row : rows) by_request[requests[row.sequence].get()].push_back(&row);
+  for (const ScoredRow& row : rows) by_request[requests[first + row.sequence].get()].push_back(&row);
   std::vector<std::pair<LiveRequest*, std::vector<const ScoredRow*>>> tasks(by_request.begin(), by_request.end());
   runner.share(int64_t(tasks.size()), [&](int64_t task) {
     for (const ScoredRow* row : tasks[size_t(task)].second) tasks[size_t(task)].first->add_prompt_row(*row);
   });
 }
 
-void StepEngine::Parts::on_draw_rows(const StepPlan& plan, std::span<const ScoredRow> rows) {
+void StepEngine::Parts::on_draw_rows(size_t first, std::span<const StepEntry> entries,
+                                     std::span<const ScoredRow> rows) {
   size_t at = 0;
-  for (size_t i = 0; i < plan.entries.size(); ++i) {
-    const StepEntry& entry = plan.entries[i];
+  const size_t before = draws.size();
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const StepEntry& entry = entries[i];
     if (entry.draws == 0) continue;
     const std::span<const ScoredRow> own = rows.subspan(at, size_t(1 + entry.drafts));
     at += own.size();
     for (int64_t c = 0; c < entry.draws; ++c) {
-      LiveRequest& request = *requests[i];
+      LiveRequest& request = *requests[first + i];
       const SequenceId id{entry.id.request, entry.id.choice + c};
       draws.push_back({&request, request.answers[size_t(id.choice)].get(), own, {id, {}, false, false}, {}});
     }
   }
-  runner.share(int64_t(draws.size()), [&](int64_t task) { choose(draws[size_t(task)]); });
+  runner.share(int64_t(draws.size() - before), [&](int64_t task) { choose(draws[before + size_t(task)]); });
+}
+
+// One pass over entries [first, first + count) of the plan.
+void StepEngine::Parts::run_entries(const StepPlan& plan, size_t first, size_t count, std::span<const PageOp> before,
+                                    std::span<const PageOp> after) {
+  runner.run(
+      before, std::span(sequences).subspan(first, count), after,
+      [&](std::span<const ScoredRow> rows) { on_prompt_rows(first, rows); },
+      [&](std::span<const ScoredRow> rows) {
+        on_draw_rows(first, std::span(plan.entries).subspan(first, count), rows);
+      });
 }
 
 void StepEngine::Parts::run(const StepPlan& plan) {
   draws.clear();
   try {
-    runner.run(
-        plan.before, sequences, plan.after, [&](std::span<const ScoredRow> rows) { on_prompt_rows(rows); },
-        [&](std::span<const ScoredRow> rows) { on_draw_rows(plan, rows); });
+    return run_entries(plan, 0, plan.entries.size(), plan.before, plan.after);
   } catch (const std::exception& error) {
-    // What the pass has written of each sequence is unknown, so none of them can go on.
-    for (const auto& request : requests) fail(*request, error.what());
     failed = true;
+    if (plan.entries.size() == 1 || options.layout.state_group() >= 0) {
+      // A pass that fails leaves states between two tokens, so none of the sequences can go on.
+      for (const auto& request : requests) fail(*request, error.what());
+      return;
+    }
   }
+  // Keys are written once more with the same bits, so each sequence is tried by itself.
+  for (size_t i = 0; i < plan.entries.size(); ++i) try {
+      run_entries(plan, i, 1, {}, {});
+    } catch (const std::exception& error) {
+      fail(*requests[i], error.what());
+    }
 }
 
 std::vector<StepResult> StepEngine::Parts::results(const StepPlan& plan) {
