@@ -1,6 +1,7 @@
 // Every example runs unchanged, except that it is shorter and writes to another folder.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 
@@ -74,6 +75,20 @@ TEST(Examples, ChatsAreLearnedFromTheAssistantsWordsAlone) {
   const std::vector<double> losses = example.values("loss");
   ASSERT_GE(losses.size(), 10u);
   EXPECT_LT(losses.back(), losses.front());
+}
+
+TEST(Examples, TheEngineWritesWhatThePlainLoopWrites) {
+  Example example;
+  const std::string by_engine = (example.folder / "engine.jsonl").string();
+  const std::string by_loop = (example.folder / "generator.jsonl").string();
+  const Ran ran =
+      example.run("05_engine.yaml", {"trainer.max_training_steps=4", "actions[1].generate.output_path=" + by_engine,
+                                     "actions[2].generate.output_path=" + by_loop});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::string lines = read_file(by_engine);
+  EXPECT_EQ(std::ranges::count(lines, '\n'), 64);
+  EXPECT_EQ(lines, read_file(by_loop));
+  EXPECT_NE(ran.err.find("tokens/s"), std::string::npos) << ran.err;
 }
 
 TEST(Examples, PreferencesGrowAMarginBetweenTheEndings) {

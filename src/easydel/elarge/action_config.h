@@ -12,11 +12,19 @@
 
 namespace easydel::elarge {
 
+enum class GenerateEngine : uint8_t { automatic, esurge, generator };
+constexpr auto choices(GenerateEngine) {
+  using config::Choice;
+  return std::array{Choice{GenerateEngine::automatic, "auto"}, Choice{GenerateEngine::esurge, "esurge"},
+                    Choice{GenerateEngine::generator, "generator"}};
+}
+
 struct GenerateConfig {
   config::Many<std::string> prompts;
   std::string negative_prompt;
   std::optional<std::string> output_path;
   bool apply_chat_template = false;
+  GenerateEngine engine = GenerateEngine::automatic;
 
   static constexpr auto doc = "Prompts, and where the results go.";
   template <class C>
@@ -29,6 +37,8 @@ struct GenerateConfig {
         field<&C::output_path>("JSON Lines file to write the results to, one object for each; null: print them."),
         field<&C::apply_chat_template>("Wrap each prompt as a user message with the chat template. Turn "
                                        "it on for chat models; leave it off to continue plain text."),
+        field<&C::engine>("What generates: esurge, the engine for many prompts at once, with the section esurge; "
+                          "generator, the plain loop; auto, the plain loop. The tokens are the same."),
     };
   }
   void settle(config::Keys& keys) { config::expand_path(output_path, keys, "output_path"); }

@@ -59,6 +59,7 @@ void run_train(Running& running, const Action&) { running.session().train(runnin
 void run_generate(Running& running, const Action& action) {
   const auto& parameters = typed<GenerateAction>(action);
   GenerateRequest request;
+  request.engine = parameters.generate.engine == GenerateEngine::esurge;
   request.generation = parameters.generation;
   request.negative_prompt = parameters.generate.negative_prompt;
   for (const std::string& prompt : parameters.generate.prompts) {

@@ -51,6 +51,7 @@ struct GenerateRequest {
   std::vector<Value> conversations;              // instead of prompts: lists of messages, put through the chat template
   std::string negative_prompt;                   // with guidance_scale; empty: none
   generation::GenerationConfig generation = {};  // keys that are not given are the model's own
+  bool engine = false;                           // by the engine (esurge/engine.h) instead of the plain loop
   // The new text of result `index` while it is generated; may be empty. With beams: the whole text at the end.
   std::function<void(size_t index, std::string_view piece)> on_text;
   // What the continuations have to be (text/constrain/constraint.h); null: any text.

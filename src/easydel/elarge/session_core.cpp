@@ -8,6 +8,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/elarge/check_data_core.h"
+#include "easydel/elarge/generate_by_engine.h"
 #include "easydel/elarge/push.h"
 #include "easydel/esurge/engine.h"
 #include "easydel/generation/constrained.h"
@@ -177,6 +178,7 @@ class TorchSession final : public Session {
     for (const Value& conversation : request.conversations)
       requests.push_back({render(conversation, request.chat_template), config, negative});
     if (request.constraint) constrain(requests, request.constraint, config);
+    if (request.engine) return generate_by_engine(request, requests);
     const auto on_text = [&](size_t index, text::TokenId, std::string_view piece) {
       if (request.on_text && team_->first()) request.on_text(index, piece);
       return true;
@@ -202,6 +204,14 @@ class TorchSession final : public Session {
   }
 
  private:
+  std::vector<Generated> generate_by_engine(const GenerateRequest& request,
+                                            const std::vector<generation::Request>& requests) {
+    if (team_->size() > 1)
+      refuse("generate.engine", "the engine is not built yet for several ranks", "use generator, or one process");
+    if (request.constraint) refuse("generate.engine", "the engine takes constraints by guided_decoding alone");
+    return elarge::generate_by_engine(*build_esurge(), requests, request);
+  }
+
   void constrain(std::vector<generation::Request>& requests,
                  const std::shared_ptr<const text::constrain::Automaton>& automaton,
                  const generation::GenerationConfig& config) {

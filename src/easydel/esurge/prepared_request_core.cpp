@@ -83,7 +83,8 @@ std::vector<TokenId> RequestPreparer::tokens_of(const Prompt& prompt) const {
 void RequestPreparer::settle_config(PreparedRequest& prepared) const {
   const SamplingParams& sampling = prepared.request.sampling;
   generation::GenerationConfig& config = prepared.config;
-  config = sampling.generation();
+  const std::optional<generation::GenerationConfig>& given = prepared.request.generation;
+  config = given ? *given : sampling.generation();
   const auto not_built = [](bool asked, const char* what) {
     if (asked) refuse(str("extra_args.", what), "is not built yet for the engine", "use `easydel generate`");
   };
@@ -91,7 +92,7 @@ void RequestPreparer::settle_config(PreparedRequest& prepared) const {
   not_built(config.guidance_scale != 1, "guidance_scale");
   not_built(config.output_scores, "output_scores");
   not_built(config.output_logits, "output_logits");
-  if (!sampling.ignore_eos) {
+  if (!given && !sampling.ignore_eos) {
     config.eos_token_id = defaults_.eos_token_id;
     if (config_.extra_eos_token_ids)
       for (const int64_t id : *config_.extra_eos_token_ids) config.eos_token_id.push_back(id);
@@ -106,7 +107,7 @@ void RequestPreparer::settle_config(PreparedRequest& prepared) const {
     std::ranges::move(words, std::back_inserter(config.bad_words_ids));
   }
   for (const auto& word : config.bad_words_ids) check_ids(word, "bad_words", vocabulary_);
-  if (!sampling.seed) config.seed = new_seed();
+  if (!given && !sampling.seed) config.seed = new_seed();
   prepared.stops.assign(sampling.stop.begin(), sampling.stop.end());
   prepared.stops.insert(prepared.stops.end(), config_.extra_stops.begin(), config_.extra_stops.end());
   prepared.stops.insert(prepared.stops.end(), config.stop_strings.begin(), config.stop_strings.end());

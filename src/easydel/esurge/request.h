@@ -1,6 +1,7 @@
 // What is sent to the engine, by upstream's names. Plain values without torch.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -27,6 +28,9 @@ struct Request {
   Prompt prompt = {};
   SamplingParams sampling = {};
   std::string request_id = {};  // the caller's own name for it; results repeat it
+  // How tokens are chosen and what ends an answer, complete, instead of these fields of `sampling` and the model's
+  // defaults. Its number of results and its limits of length and time have no effect; those of `sampling` have.
+  std::optional<generation::GenerationConfig> generation = {};
 };
 
 // A request as a document: {"prompt": text or ids | "prompt_token_ids": ids | "messages": list, "tools"?: list,
