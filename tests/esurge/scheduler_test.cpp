@@ -60,7 +60,7 @@ TEST(Scheduler, GivesAShortPromptItsFirstTokenBesideALongOne) {
     for (int i = 0; i < 10; ++i) engine.step();
     const int64_t half = (budget - 16) / 2, before = engine.steps;
     const RequestId quick = engine.add(request_of(prompt(100, 200), 1));
-    while (!engine.answer(quick).ended) engine.step();
+    for (int i = 0; i < 1000 && !engine.answer(quick).ended; ++i) engine.step();
     EXPECT_LE(engine.steps - before, 1 + (100 + half - 1) / half) << "budget " << budget;
   }
 }
@@ -326,7 +326,7 @@ TEST(Scheduler, GivesTheSameTokensWithStepsThatOverlap) {
 }
 
 TEST(Scheduler, VerifiesSpeculatedTokensOutOfWhatIsLeft) {
-  Engine engine(with(16));
+  Engine engine(with(10));
   const RequestId a = engine.add(request_of(prompt(4, 1), 40));
   engine.drafts = [&](SequenceId id) {
     const std::vector<TokenId> right = engine.model.answer(engine.asked[id.request], 0);
@@ -339,7 +339,7 @@ TEST(Scheduler, VerifiesSpeculatedTokensOutOfWhatIsLeft) {
   EXPECT_EQ(engine.answer(a).tokens.size(), 8u);
   engine.add(request_of(prompt(100, 2), 1));
   const StepPlan plan = engine.step();
-  EXPECT_EQ(engine.tokens_of(plan, a), 7) << "at most half of what is left";
+  EXPECT_EQ(engine.tokens_of(plan, a), 5) << "one token, and half of what is left";
   engine.run();
   EXPECT_EQ(engine.answer(a).tokens, engine.model.answer(engine.asked[a], 0));
   EXPECT_LT(engine.answer(a).steps.back(), 15);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "easydel/esurge/constraint_cache.h"
 #include "easydel/esurge/request.h"
 #include "easydel/esurge/scheduler.h"
 #include "easydel/generation/generation_config.h"
@@ -52,6 +53,7 @@ class RequestPreparer {
   int64_t max_model_len_, vocabulary_;
   generation::GenerationConfig defaults_;
   std::optional<text::ChatRenderer> renderer_;
+  std::unique_ptr<ConstraintCache> constraints_;  // null: there is no tokenizer
 };
 
 }  // namespace easydel::esurge

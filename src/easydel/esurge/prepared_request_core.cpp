@@ -67,6 +67,7 @@ RequestPreparer::RequestPreparer(std::shared_ptr<const text::Tokenizer> tokenize
       max_model_len_(max_model_len),
       vocabulary_(vocabulary),
       defaults_(std::move(defaults)) {
+  if (tokenizer_) constraints_ = std::make_unique<ConstraintCache>(tokenizer_, vocabulary_);
   if (tokenizer_ && (chat_template || tokenizer_->chat_template())) renderer_.emplace(tokenizer_, chat_template);
 }
 
@@ -127,10 +128,8 @@ void RequestPreparer::settle_constraint(PreparedRequest& prepared) const {
   const auto& ends = prepared.config.eos_token_id;
   if (ends.empty())
     refuse("guided_decoding", "the model has no end token, so no text could end", "give stop_token_ids");
-  prepared.constraint = std::make_shared<const text::constrain::Constraint>(
-      text::constrain::compile(sampling.guided_decoding->language()),
-      std::make_shared<const text::constrain::TokenBytes>(tokenizer_, std::vector<TokenId>(ends.begin(), ends.end()),
-                                                          vocabulary_));
+  prepared.constraint =
+      constraints_->get(sampling.guided_decoding->language(), std::vector<TokenId>(ends.begin(), ends.end()));
 }
 
 PreparedRequest RequestPreparer::prepare(Request request) const {

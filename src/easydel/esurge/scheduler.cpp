@@ -123,6 +123,7 @@ RequestId Scheduler::add(SchedulerRequest request) {
   auto& first = *made.sequences.emplace_back(std::make_unique<Sequence>());
   first.request = &made;
   first.forked = made.asked.choices == 1;
+  first.frequency_class = made.asked.root.frequency_class;
   if (config_.restart_length > 0)
     first.frequency_class = prompt > config_.restart_length ? 1 : 0;
   else if (config_.turning_length > 0 && prompt > config_.turning_length)

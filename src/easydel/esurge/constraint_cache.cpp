@@ -1,0 +1,71 @@
+#include "easydel/esurge/constraint_cache.h"
+
+#include <utility>
+
+namespace easydel::esurge {
+namespace {
+
+using text::constrain::Language;
+
+// Every part with its size, so that two languages never have one key.
+std::string key_of(const Language& language, const std::vector<text::TokenId>& ends) {
+  std::string key = std::to_string(int(language.kind));
+  for (const text::TokenId end : ends) key += "," + std::to_string(end);
+  key += ":" + language.source;
+  for (const std::string& choice : language.choices) key += std::to_string(choice.size()) + ":" + choice;
+  return key;
+}
+
+}  // namespace
+
+ConstraintCache::ConstraintCache(std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary, size_t max_bytes)
+    : tokenizer_(std::move(tokenizer)), vocabulary_(vocabulary), max_bytes_(max_bytes) {}
+
+std::shared_ptr<const text::constrain::TokenBytes> ConstraintCache::token_bytes(
+    const std::vector<text::TokenId>& ends) {
+  const std::lock_guard lock(vocabulary_mutex_);
+  std::erase_if(token_bytes_, [](const auto& entry) { return entry.second.expired(); });
+  if (const auto found = token_bytes_.find(ends); found != token_bytes_.end())
+    if (auto known = found->second.lock()) return last_token_bytes_ = std::move(known);
+  last_token_bytes_ = std::make_shared<const TokenBytes>(tokenizer_, ends, vocabulary_);
+  token_bytes_[ends] = last_token_bytes_;
+  return last_token_bytes_;
+}
+
+ConstraintCache::Constraint ConstraintCache::get(const Language& language, const std::vector<text::TokenId>& ends) {
+  std::string key = key_of(language, ends);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = by_key_.find(key); found != by_key_.end()) {
+      entries_.splice(entries_.begin(), entries_, found->second);
+      return found->second->constraint;
+    }
+  }
+  // Without the lock: compiling may take seconds. If two threads compile the same one, the first one's stays.
+  const auto automaton = text::constrain::compile(language);
+  const auto constraint = std::make_shared<const text::constrain::Constraint>(automaton, token_bytes(ends));
+  const size_t bytes = automaton->memory_bytes() + 2 * key.size();
+  const std::lock_guard lock(mutex_);
+  if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second->constraint;
+  entries_.push_front({key, constraint, bytes});
+  by_key_.emplace(std::move(key), entries_.begin());
+  bytes_ += bytes;
+  while (bytes_ > max_bytes_ && entries_.size() > 1) {
+    bytes_ -= entries_.back().bytes;
+    by_key_.erase(entries_.back().key);
+    entries_.pop_back();
+  }
+  return constraint;
+}
+
+size_t ConstraintCache::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+size_t ConstraintCache::size() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+}  // namespace easydel::esurge
