@@ -179,6 +179,49 @@ TEST(Engine, LeavesNoCallerWaitingWhenItGoes) {
   EXPECT_TRUE(output.get().finished);
 }
 
+TEST(Engine, MeasuresWhatItDoes) {
+  EngineSetup setup = story();
+  setup.config.sampler_metrics = true;
+  Engine engine(setup);
+  Request request = request_of("Tom", 8);
+  GuidedDecoding guided;
+  guided.regex = "[a-z ]{1,40}";
+  request.sampling.guided_decoding = guided;
+  request.sampling.stop_token_ids = {2};
+  const RequestOutput output = engine.generate(request);
+  const EngineMetrics metrics = engine.metrics();
+  const int64_t tokens = output.num_generated_tokens;
+  EXPECT_EQ(metrics.queue_seconds.count(), 1);
+  EXPECT_EQ(metrics.prefill_seconds.count(), 1);
+  EXPECT_EQ(metrics.first_token_seconds.count(), 1);
+  EXPECT_EQ(metrics.between_tokens_seconds.count(), tokens - 1);
+  EXPECT_EQ(metrics.request_seconds.count(), 1);
+  EXPECT_EQ(metrics.mask_seconds.count(), tokens);
+  EXPECT_EQ(metrics.entropy.count(), tokens);
+  EXPECT_EQ(metrics.chosen_negative_logprob.count(), tokens);
+  EXPECT_NEAR(metrics.chosen_negative_logprob.sum(), -output.outputs.at(0).cumulative_logprob, 1e-9);
+  EXPECT_EQ(metrics.request_prompt_tokens.sum(), double(output.prompt_token_ids.size()));
+  EXPECT_EQ(metrics.request_generated_tokens.sum(), double(tokens));
+  EXPECT_EQ(metrics.step_tokens.sum(), double(int64_t(output.prompt_token_ids.size()) + tokens - 1));
+}
+
+TEST(Engine, ParsesTheAnswerToAConversation) {
+  EngineSetup setup = story();
+  setup.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}";
+  setup.config.reasoning_parser = "deepseek_r1";
+  Engine engine(setup);
+  Request request = request_of("", 60);
+  request.prompt = Conversation{parse_json(R"([{"role": "user", "content": "Tom"}])")};
+  GuidedDecoding guided;
+  guided.choice = {"<think>a b</think>c d"};
+  request.sampling.guided_decoding = guided;
+  request.sampling.stop_token_ids = {2};
+  const CompletionOutput one = engine.generate(request).outputs.at(0);
+  EXPECT_EQ(one.accumulated_text, "<think>a b</think>c d");
+  EXPECT_EQ(one.reasoning_content, "a b");
+  EXPECT_EQ(one.text, "c d");
+}
+
 TEST(Engine, RefusesRequestsThatItCannotServe) {
   Engine engine(story());
   const auto refused = [&](const auto& change) {

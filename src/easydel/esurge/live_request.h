@@ -26,7 +26,7 @@ struct LookupOptions {
 class Answer {
  public:
   Answer(const PreparedRequest& prepared, int64_t choice, std::shared_ptr<const text::Tokenizer> tokenizer,
-         int64_t vocabulary, const LookupOptions& lookup);
+         int64_t vocabulary, const LookupOptions& lookup, bool measures);
 
   // The prompt, and the tokens that came.
   const std::vector<TokenId>& tokens() const { return tokens_; }
@@ -44,6 +44,13 @@ class Answer {
   // Ends it for a reason that its tokens do not have.
   void end(FinishReason reason);
 
+  // What was measured since the last call: seconds of masks, and of each row, if that is wanted, the entropy and minus
+  // the log-probability of the token that came.
+  struct Measured {
+    std::vector<double> mask_seconds, entropies, surprises;
+  };
+  Measured take_measured();
+
   double mean_logprob() const { return generated() == 0 ? 0 : cumulative_logprob_ / double(generated()); }
   // `all`: of the whole answer, else of what is new since the last call.
   CompletionOutput output(bool all);
@@ -53,6 +60,8 @@ class Answer {
 
   const PreparedRequest& prepared_;
   int64_t choice_;
+  bool measures_;
+  Measured measured_;
   generation::Chain chain_;
   std::vector<TokenId> tokens_;
   std::optional<generation::AnswerText> text_;  // if the request wants text
@@ -69,7 +78,7 @@ class Answer {
 struct LiveRequest {
   LiveRequest(RequestId id, PreparedRequest prepared, OnOutput on_output,
               const std::shared_ptr<const text::Tokenizer>& tokenizer, int64_t vocabulary, const LookupOptions& lookup,
-              double now);
+              bool measures, double now);
 
   RequestId id;
   const PreparedRequest prepared;
@@ -80,7 +89,7 @@ struct LiveRequest {
   int64_t unended = 0, preemptions = 0, cached_tokens = 0, update_seq = 0;
   bool timed_out = false, changed = false;
   double arrived = 0;
-  std::optional<double> first_token, last_token;
+  std::optional<double> admitted, first_token, last_token;
 
   // The log-probabilities of the prompt token after row.position.
   void add_prompt_row(const ScoredRow& row);
@@ -91,6 +100,7 @@ struct LiveRequest {
 
  private:
   std::vector<CompletionOutput> outputs(bool finished);
+  void parse(CompletionOutput& output) const;
 };
 
 }  // namespace easydel::esurge

@@ -12,10 +12,11 @@
 namespace easydel::esurge {
 
 Answer::Answer(const PreparedRequest& prepared, int64_t choice, std::shared_ptr<const text::Tokenizer> tokenizer,
-               int64_t vocabulary, const LookupOptions& lookup)
+               int64_t vocabulary, const LookupOptions& lookup, bool measures)
     : prepared_(prepared),
       choice_(choice),
-      chain_(prepared.chain(vocabulary)),
+      measures_(measures),
+      chain_(prepared.chain(vocabulary, measured_.mask_seconds)),
       tokens_(prepared.scheduled.prompt),
       draft_count_(lookup.max_drafts) {
   const SamplingParams& sampling = prepared.request.sampling;
@@ -53,11 +54,19 @@ TokenId Answer::choose(const ScoredRow& row) {
   if (!std::isfinite(logprob) && !prepared_.config.remove_invalid_values)
     refuse("model", "its scores are not numbers (NaN)", "its weights contain NaN, or their values overflow the dtype");
   cumulative_logprob_ += double(logprob);
+  if (measures_) measured_.entropies.push_back(row_entropy(row.logits)), measured_.surprises.push_back(-logprob);
   if (sampling.logprobs)
     logprobs_.push_back(row_logprobs(sampling.logprobs_mode == LogprobsMode::processed ? scores : row.logits,
                                      *sampling.logprobs, token));
   accept(token);
   return token;
+}
+
+Answer::Measured Answer::take_measured() {
+  Measured out = measured_;
+  // The chain refers to the list of seconds, which stays where it is.
+  measured_.mask_seconds.clear(), measured_.entropies.clear(), measured_.surprises.clear();
+  return out;
 }
 
 void Answer::accept(TokenId token) {
@@ -111,11 +120,11 @@ CompletionOutput Answer::output(bool all) {
 
 LiveRequest::LiveRequest(RequestId own_id, PreparedRequest own, OnOutput listener,
                          const std::shared_ptr<const text::Tokenizer>& tokenizer, int64_t vocabulary,
-                         const LookupOptions& lookup, double now)
+                         const LookupOptions& lookup, bool measures, double now)
     : id(own_id), prepared(std::move(own)), on_output(std::move(listener)), arrived(now) {
   unended = prepared.scheduled.choices;
   for (int64_t choice = 0; choice < unended; ++choice)
-    answers.push_back(std::make_unique<Answer>(prepared, choice, tokenizer, vocabulary, lookup));
+    answers.push_back(std::make_unique<Answer>(prepared, choice, tokenizer, vocabulary, lookup, measures));
 }
 
 void LiveRequest::add_prompt_row(const ScoredRow& row) {
@@ -157,6 +166,26 @@ std::vector<CompletionOutput> LiveRequest::outputs(bool finished) {
   return out;
 }
 
+// What a chat's parsers take out of the text.
+void LiveRequest::parse(CompletionOutput& output) const {
+  const auto& chat = std::get<Conversation>(prepared.request.prompt);
+  text::OutputOptions options;
+  options.tools = chat.tools;
+  text::Message message = text::parse_output(output.text, prepared.format, std::move(options));
+  output.text = std::move(message.content);
+  output.reasoning_content = std::move(message.reasoning);
+  for (const text::ToolCall& call : message.tool_calls) {
+    Value function = Value::map(), one = Value::map();
+    function.set("name", Value::text(call.name));
+    function.set("arguments", Value::text(call.arguments));
+    if (!call.id.empty()) one.set("id", Value::text(call.id));
+    one.set("type", Value::text("function"));
+    one.set("function", std::move(function));
+    if (output.tool_calls.is_null()) output.tool_calls = Value::list();
+    output.tool_calls.items.push_back(std::move(one));
+  }
+}
+
 RequestOutput LiveRequest::output(double now, const std::string& fingerprint) {
   RequestOutput out;
   out.finished = unended == 0;
@@ -165,6 +194,10 @@ RequestOutput LiveRequest::output(double now, const std::string& fingerprint) {
   out.prompt_token_ids = prepared.scheduled.prompt;
   out.outputs = outputs(out.finished);
   if (out.finished) out.prompt_logprobs = std::move(prompt_logprobs);
+  // Streams are parsed by their readers, piece by piece.
+  if (out.finished && std::holds_alternative<Conversation>(prepared.request.prompt) &&
+      prepared.request.sampling.output_kind == OutputKind::final_only)
+    for (CompletionOutput& one : out.outputs) parse(one);
   out.error = error;
   out.timed_out = timed_out;
   out.update_seq = ++update_seq;

@@ -12,6 +12,7 @@
 #include "easydel/generation/generation_config.h"
 #include "easydel/generation/processors.h"
 #include "easydel/text/constrain/constraint.h"
+#include "easydel/text/output/output_parser.h"
 #include "easydel/text/render_chat.h"
 
 namespace easydel::esurge {
@@ -25,11 +26,13 @@ struct PreparedRequest {
   int64_t truncated_tokens = 0, capped_tokens = 0;
   std::vector<uint64_t> allowed = {};  // a bit for each token; empty: all are allowed
   std::shared_ptr<const text::constrain::Constraint> constraint = nullptr;
+  text::OutputFormat format = {};  // of a conversation's answer
 
   int64_t prompt_tokens() const { return int64_t(scheduled.prompt.size()); }
   bool is_end(TokenId token) const;
-  // What changes the scores of one answer. Every answer has its own.
-  generation::Chain chain(int64_t vocabulary) const;
+  // What changes the scores of one answer. Every answer has its own. The seconds that each mask of a constraint took
+  // are appended to `mask_seconds`, which must outlive the chain.
+  generation::Chain chain(int64_t vocabulary, std::vector<double>& mask_seconds) const;
 };
 
 // What requests are prepared with. Thread-safe.
@@ -53,6 +56,7 @@ class RequestPreparer {
   int64_t max_model_len_, vocabulary_;
   generation::GenerationConfig defaults_;
   std::optional<text::ChatRenderer> renderer_;
+  text::OutputFormat format_;  // of answers to conversations
   std::unique_ptr<ConstraintCache> constraints_;  // null: there is no tokenizer
 };
 

@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/esurge/context.h"
 #include "easydel/generation/constrained.h"
@@ -41,7 +42,7 @@ bool PreparedRequest::is_end(TokenId token) const {
   return std::ranges::find(config.eos_token_id, int64_t(token)) != config.eos_token_id.end();
 }
 
-generation::Chain PreparedRequest::chain(int64_t vocabulary) const {
+generation::Chain PreparedRequest::chain(int64_t vocabulary, std::vector<double>& mask_seconds) const {
   generation::AllowedTokens tokens;
   if (constraint) tokens = generation::allowed_by(constraint, scheduled.prompt.size());
   if (!allowed.empty())
@@ -56,6 +57,13 @@ generation::Chain PreparedRequest::chain(int64_t vocabulary) const {
                "allow what the constraint needs");
       return std::span<const uint64_t>(both);
     };
+  if (tokens)
+    tokens = [own = std::move(tokens), &mask_seconds](std::span<const TokenId> before) {
+      const Clock::time_point began = Clock::now();
+      const std::span<const uint64_t> may = own(before);
+      mask_seconds.push_back(seconds_since(began));
+      return may;
+    };
   return generation::make_chain(config, {scheduled.prompt, prompt_tokens() + scheduled.max_tokens, vocabulary, tokens});
 }
 
@@ -67,8 +75,15 @@ RequestPreparer::RequestPreparer(std::shared_ptr<const text::Tokenizer> tokenize
       max_model_len_(max_model_len),
       vocabulary_(vocabulary),
       defaults_(std::move(defaults)) {
-  if (tokenizer_) constraints_ = std::make_unique<ConstraintCache>(tokenizer_, vocabulary_);
-  if (tokenizer_ && (chat_template || tokenizer_->chat_template())) renderer_.emplace(tokenizer_, chat_template);
+  if (!tokenizer_) return;
+  constraints_ = std::make_unique<ConstraintCache>(tokenizer_, vocabulary_);
+  const std::optional<std::string> own = chat_template ? chat_template : tokenizer_->chat_template();
+  if (!own) return;
+  renderer_.emplace(tokenizer_, chat_template);
+  format_ = text::detect_output_format(*own);
+  if (config.tool_parser) format_.tools = *config.tool_parser;
+  if (config.reasoning_parser) format_.reasoning = *config.reasoning_parser;
+  text::OutputParser{format_};  // refuses an unknown name
 }
 
 std::vector<TokenId> RequestPreparer::tokens_of(const Prompt& prompt) const {
@@ -137,6 +152,7 @@ PreparedRequest RequestPreparer::prepare(Request request) const {
   out.request = std::move(request);
   const SamplingParams& sampling = out.request.sampling;
   std::vector<TokenId> prompt = tokens_of(out.request.prompt);
+  out.format = format_;
   if (prompt.empty() && defaults_.bos_token_id) prompt = {TokenId(*defaults_.bos_token_id)};
   if (prompt.empty()) refuse("prompt", "has no tokens", "give at least one token, such as the tokenizer's BOS");
   check_ids(prompt, "prompt", vocabulary_);

@@ -26,6 +26,14 @@ float row_logprob(std::span<const float> logits, TokenId token) {
   return logprob;
 }
 
+float row_entropy(std::span<const float> logits) {
+  const int64_t label = 0;
+  float logprob = 0, lse = 0, entropy = 0;
+  kernels::log_probabilities(kernels::serial_executor(), {logits.data(), 0}, &label, 1, int64_t(logits.size()),
+                             {.logps = &logprob, .lse = &lse, .entropy = &entropy});
+  return entropy;
+}
+
 TokenLogprobs row_logprobs(std::span<const float> logits, int64_t count, TokenId chosen) {
   check(chosen >= 0 && size_t(chosen) < logits.size(), "log-probabilities: token ", chosen, " of ", logits.size());
   const auto likelier = [&](TokenId a, TokenId b) {

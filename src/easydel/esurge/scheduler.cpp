@@ -256,7 +256,7 @@ void Scheduler::reset_when_idle(double now) {
   if (!requests_.empty() || last_active_ < 0) last_active_ = requests_.empty() ? std::max(last_active_, now) : now;
   if (!requests_.empty() || !config_.idle_reset_seconds || cache_.pools().resident_bytes() == 0) return;
   if (now - last_active_ < *config_.idle_reset_seconds || now - last_reset_ < config_.idle_reset_min_interval) return;
-  last_reset_ = now;
+  last_reset_ = now, ++idle_resets_;
   cache_.drop_index(ops_);
 }
 

@@ -137,6 +137,7 @@ class Scheduler {
   int64_t waiting() const { return int64_t(waiting_.size()); }
   int64_t requests() const { return int64_t(requests_.size()); }
   int64_t preemptions() const { return preemptions_; }
+  int64_t idle_resets() const { return idle_resets_; }
   const CacheManager& cache() const { return cache_; }
   // The walk that check_every_step makes. Bug: what is wrong.
   void check_pages() const;
@@ -196,7 +197,7 @@ class Scheduler {
   std::vector<PageOp> ops_;  // due before the next step
   std::vector<SequenceEnd> ended_;
   RequestId next_id_ = 1;
-  int64_t step_ = 0, budget_left_ = 0, admissions_ = 0, preemptions_ = 0;
+  int64_t step_ = 0, budget_left_ = 0, admissions_ = 0, preemptions_ = 0, idle_resets_ = 0;
   bool paused_ = false, draining_ = false, destroy_pages_ = false, preempted_now_ = false;
   bool pages_come_ = false;  // when the unfinished plans are finished
   double last_active_ = -std::numeric_limits<double>::infinity();

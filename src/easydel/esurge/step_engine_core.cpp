@@ -68,6 +68,8 @@ struct StepEngine::Parts {
     info.name = setup.config.esurge_name.value_or(setup.model->folder().filename().string());
     info.vocabulary = runner.facts().vocabulary;
     info.options = options;
+    if (!setup.config.silent_mode) log::info("esurge: ", options.describe());
+    if (setup.config.overlap_execution) log::warning("esurge.overlap_execution has no effect yet");
     // A state cannot go back to the tokens before a rejected one.
     if (options.layout.state_group() < 0)
       lookup = {setup.config.num_speculative_tokens, setup.config.prompt_lookup_min, setup.config.prompt_lookup_max};
@@ -131,7 +133,7 @@ RequestId StepEngine::add(Request request, OnOutput on_output) {
     const double now = p.now();
     if (const auto seconds = prepared.request.sampling.timeout_seconds) prepared.scheduled.deadline = now + *seconds;
     auto live = std::make_shared<LiveRequest>(0, std::move(prepared), std::move(on_output), p.setup.tokenizer,
-                                              p.info.vocabulary, p.lookup, now);
+                                              p.info.vocabulary, p.lookup, p.setup.config.sampler_metrics, now);
     const std::lock_guard lock(p.mutex);
     live->id = p.scheduler.add(live->prepared.scheduled);
     p.live.emplace(live->id, live);
@@ -194,6 +196,7 @@ EngineMetrics StepEngine::metrics() const {
   for (const CacheGroup& group : p.options.layout.groups)
     out.cache_pages_total = std::max(out.cache_pages_total, pools.budget_bytes() / group.page_bytes);
   out.preemptions = p.scheduler.preemptions();
+  out.cache_resets = p.scheduler.idle_resets();
   out.cache_evictions = p.scheduler.cache().index().evictions();
   out.tokens_per_second = p.rate.per_second(p.now());
   return out;
@@ -214,6 +217,10 @@ void StepEngine::Parts::plan_sequences(const StepPlan& plan) {
   for (const PageOp& op : plan.before) counts.copied_pages += op.kind == PageOp::Kind::copy;
   for (const StepEntry& entry : plan.entries) {
     const auto& request = requests.emplace_back(live.at(entry.id.request));
+    if (!request->admitted) {
+      request->admitted = now();
+      metrics.queue_seconds.observe(*request->admitted - request->arrived);
+    }
     const std::vector<TokenId>& tokens = request->answers[size_t(entry.id.choice)]->tokens();
     RunSequence& run = sequences.emplace_back();
     run.begin = entry.begin;
@@ -296,6 +303,10 @@ std::vector<StepResult> StepEngine::Parts::results(const StepPlan& plan) {
   const double time = now();
   for (Draw& draw : draws) {
     if (!draw.error.empty()) fail(*draw.request, draw.error);
+    const Answer::Measured measured = draw.answer->take_measured();
+    for (const double seconds : measured.mask_seconds) metrics.mask_seconds.observe(seconds);
+    for (const double entropy : measured.entropies) metrics.entropy.observe(entropy);
+    for (const double surprise : measured.surprises) metrics.chosen_negative_logprob.observe(surprise);
     if (draw.result.tokens.empty()) continue;
     const auto count = int64_t(draw.result.tokens.size()), tried = int64_t(draw.rows.size()) - 1;
     if (tried > 0) {
@@ -307,6 +318,7 @@ std::vector<StepResult> StepEngine::Parts::results(const StepPlan& plan) {
     if (!draw.request->first_token) {
       draw.request->first_token = time;
       metrics.first_token_seconds.observe(time - draw.request->arrived);
+      metrics.prefill_seconds.observe(time - *draw.request->admitted);
     } else {
       metrics.between_tokens_seconds.observe(time - *draw.request->last_token);
     }
@@ -342,6 +354,10 @@ void StepEngine::Parts::take_ended() {
        : reason == FinishReason::abort ? metrics.requests_aborted
                                        : metrics.requests_finished);
     metrics.prompt_tokens += request->prepared.prompt_tokens();
+    metrics.request_prompt_tokens.observe(double(request->prepared.prompt_tokens()));
+    int64_t generated = 0;
+    for (const auto& answer : request->answers) generated += answer->generated();
+    metrics.request_generated_tokens.observe(double(generated));
     metrics.cached_prompt_tokens += request->cached_tokens;
     counts.hits_in_pages += request->cached_tokens % options.layout.page_size > 0;
     metrics.request_seconds.observe(now() - request->arrived);
@@ -397,6 +413,9 @@ bool StepEngine::step() {
       p.metrics.batch_size = int64_t(plan.entries.size());
       p.metrics.step_tokens.observe(double(plan.tokens));
       p.metrics.step_seconds.observe(seconds_since(began));
+      if (p.setup.config.runner_verbose)
+        log::info("esurge: step ", p.counts.steps, ": ", plan.entries.size(), " sequences, ", plan.tokens, " tokens, ",
+                  1e3 * seconds_since(began), " ms");
     }
   }
   due |= !p.touched.empty();
