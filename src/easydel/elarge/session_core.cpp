@@ -128,7 +128,9 @@ class TorchSession final : public Session {
   }
 
   std::shared_ptr<esurge::Engine> build_esurge() override {
-    return std::make_shared<esurge::Engine>(esurge::EngineSetup{model(), tokenizer(), config_.esurge});
+    const bool reads_text = config_.model.tokenizer || text::Tokenizer::exists(folder());
+    return std::make_shared<esurge::Engine>(
+        esurge::EngineSetup{model(), reads_text ? tokenizer() : nullptr, config_.esurge});
   }
 
   TrainerOutput train(const Output& out) override {

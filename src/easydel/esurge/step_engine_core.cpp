@@ -130,6 +130,10 @@ RequestId StepEngine::add(Request request, OnOutput on_output) {
   Parts& p = *parts_;
   try {
     PreparedRequest prepared = p.preparer.prepare(std::move(request));
+    // Before there is anything of each answer.
+    if (const int64_t most = p.options.scheduler.max_num_seqs; prepared.scheduled.choices > most)
+      refuse("n", str(prepared.scheduled.choices, " choices are more than esurge.max_num_seqs ", most),
+             "ask for fewer choices, or raise esurge.max_num_seqs");
     const double now = p.now();
     if (const auto seconds = prepared.request.sampling.timeout_seconds) prepared.scheduled.deadline = now + *seconds;
     auto live = std::make_shared<LiveRequest>(0, std::move(prepared), std::move(on_output), p.setup.tokenizer,
