@@ -13,6 +13,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STEPS = 12
+ADAPTER = "adapter/adapter_model.safetensors"
 OPTIMIZER = "optimizer/optimizer-00001-of-00001.safetensors"
 
 CONFIG = """\
@@ -38,6 +39,7 @@ class Trial:
         parser.add_argument("--count", type=int, default=20, help="how often the run is disturbed")
         parser.add_argument("--seed", type=int, default=20261122)
         parser.add_argument("--program", default=os.environ.get("EASYDEL_PROGRAM", str(ROOT / "build/bin/easydel")))
+        parser.add_argument("--lora", default="", help="the section lora of the run: \"{r: 4, use_dora: true}\"")
         for names, options in extra:
             parser.add_argument(*names, **options)
         self.options = parser.parse_args()
@@ -55,7 +57,10 @@ class Trial:
         (folder / "lines.txt").write_text("\n".join(lines) + "\n")
         (folder / "held_out.txt").write_text("Once upon a time there was a bird who had 9 red balls.\n")
         model = ROOT / "tests/data/models/stories260K-hf"
-        (folder / "run.yaml").write_text(CONFIG.format(model=model, folder=folder, steps=STEPS))
+        config = CONFIG.format(model=model, folder=folder, steps=STEPS)
+        if self.options.lora:
+            config += f"lora: {self.options.lora}\n"
+        (folder / "run.yaml").write_text(config)
         return folder
 
     def start(self, folder, **environment):
@@ -67,6 +72,10 @@ class Trial:
         out, err = process.communicate(timeout=300)
         return process.returncode, out.decode(errors="replace") + err.decode(errors="replace")
 
+    # The files of the last checkpoint that must be those of an undisturbed run.
+    def compared(self):
+        return ("model.safetensors", OPTIMIZER) + ((ADAPTER,) if self.options.lora else ())
+
     # Runs undisturbed and gives what the run left, to be compared.
     def run_to_end(self, folder):
         status, text = self.run(folder)
@@ -74,7 +83,7 @@ class Trial:
             raise Lost(f"{folder}: ended with {status}:\n{text}")
         run = folder / "out/small"
         left = {name: hashlib.sha256((run / f"run-{STEPS}" / name).read_bytes()).hexdigest()
-                for name in ("model.safetensors", OPTIMIZER)}
+                for name in self.compared()}
         records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
         left["losses"] = [(r["step"], r["loss"]) for r in records if "loss" in r]
         left["evaluations"] = [(r["step"], r["eval_loss"]) for r in records if "eval_loss" in r]
@@ -97,7 +106,9 @@ class Trial:
         for run in (folder / "out/small").glob("run-*"):
             try:
                 files = json.loads((run / "manifest.json").read_text())["files"]
-                needed = {"config.json", "state.json", "model.safetensors", OPTIMIZER}
+                needed = {"state.json", OPTIMIZER}
+                # Only the last checkpoint of an adapter's run has the model, too.
+                needed |= {ADAPTER} if self.options.lora else {"config.json", "model.safetensors"}
                 whole = all(hashlib.sha256((run / n).read_bytes()).hexdigest() == e["sha256"] for n, e in files.items())
                 if whole and needed <= set(files):
                     steps.append(int(run.name[4:]))

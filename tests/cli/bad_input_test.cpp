@@ -144,11 +144,33 @@ TEST_F(BadInput, AnOutputThatCannotBeWritten) {
                      "create it, or choose another path");
 }
 
-TEST_F(BadInput, QuantizationAndAdaptersThatWouldBeUsed) {
-  expect_refusal(run(run_of(kData + "\nquantization: {model: {quantization_method: nf4}}\nlora: {r: 8}")),
-                 "run.yaml:5:23: quantization.model: training on quantized weights is not built yet\n    leave it out, "
-                 "or write apply_quantization: false\nrun.yaml:6:7: lora: adapters are not built yet\n    leave the "
-                 "section out; then all weights are trained\n2 problems in run.yaml; nothing was run.\n");
+TEST_F(BadInput, Adapters) {
+  const auto with = [&](const std::string& lora) { return run(run_of(kData + "\nlora: " + lora)); };
+  expect_one_problem(with("{rank: 0}"),
+                     "run.yaml:5:14: lora.r: 0 is out of range\n    expected an integer of at least 1 "
+                     "(default 16)");
+  expect_one_problem(with("{alpha: 0}"),
+                     "run.yaml:5:15: lora.alpha: 0 is out of range\n    expected a number above 0 (default 32.0)");
+  expect_one_problem(with("{target_modules: '('}"),
+                     "run.yaml:5:24: lora.target_modules: '(' is not a regular expression\n    for example: "
+                     "\".*\\.(q|v)_proj\"");
+  expect_one_problem(
+      with("{rank_pattern: {q_proj: x}}"),
+      "run.yaml:5:22: lora.rank_pattern: 'x' is not a rank (q_proj)\n    give a whole number of at least "
+      "1");
+  expect_one_problem(with("{init_lora_weights: pissa}"),
+                     "run.yaml:5:27: lora.init_lora_weights: unknown value 'pissa'\n    expected one of: default, "
+                     "gaussian, random (default default)");
+  expect_one_problem(with("{target_modules: '.*q_proj', layers_to_transform: [0]}"),
+                     "run.yaml:5:57: lora.layers_to_transform: needs target_modules as a list of names\n    write "
+                     "target_modules: [q_proj]");
+  const test::Ran nowhere = with("{adapter: nowhere}");
+  EXPECT_EQ(nowhere.status, 2);
+  EXPECT_TRUE(nowhere.err.starts_with("run.yaml:5:17: lora.adapter: 'nowhere': no such folder")) << nowhere.err;
+  expect_one_problem(
+      with("{adapter: .}"),
+      "run.yaml:5:17: lora.adapter: .: has no adapter_config.json\n    give a folder that PEFT or easydel saved an "
+      "adapter in");
 }
 
 TEST_F(BadInput, ModelsThatTheMethodHasNoUseFor) {

@@ -181,11 +181,17 @@ TEST_F(FolderOfAModel, ThatHoldsAnAdapterSaysOfWhichModel) {
   test::write_file(folder_ / "adapter_config.json",
                    R"({"peft_type": "LORA", "base_model_name_or_path": "org/base", "r": 8})");
   const std::string told =
-      ".: is an adapter (LORA) of 'org/base', not a model\n    give 'org/base'; adapters are not built yet (--adapter "
-      "will load one beside its model)\n";
+      ".: is an adapter (LORA) of 'org/base', not a model\n    give 'org/base', and this folder with --adapter\n";
   EXPECT_EQ(refused(), told);
+  // Without a config.json the folder is the adapter alone, and its model is looked for.
   fs::remove(folder_ / "config.json");
-  EXPECT_EQ(refused(), told);
+  EXPECT_EQ(refused(), "./adapter_config.json: has no target_modules\n    save the adapter again\n");
+  test::write_file(folder_ / "adapter_config.json",
+                   R"({"peft_type": "LORA", "base_model_name_or_path": "/no/base", "r": 8,
+                                                        "target_modules": ["q_proj"]})");
+  EXPECT_EQ(refused(),
+            "model.name_or_path: '.' is an adapter of '/no/base', which is not there\n    name the model "
+            "itself, and the adapter with --adapter\n");
 }
 
 }  // namespace

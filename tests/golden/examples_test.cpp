@@ -68,6 +68,65 @@ TEST(Examples, QuickstartLowersTheHeldOutLossSavesAndWrites) {
   EXPECT_NE(again.out, "");
 }
 
+TEST(Examples, AnAdapterLearnsIsMergedAndContinuesPrompts) {
+  Example example;
+  const Ran ran = example.run("10_lora.yaml", {"trainer.max_training_steps=12", "trainer.evaluation_steps=12"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::vector<double> losses = example.values("eval_loss");
+  ASSERT_EQ(losses.size(), 2u);
+  EXPECT_LT(losses[1], losses[0] - 0.5);
+  EXPECT_NE(ran.out.find("The old prince"), std::string::npos) << ran.out;
+  const fs::path saved = example.checkpoint(), adapter = saved / "adapter";
+  const std::string base = test_data("models/stories260K-hf").string();
+  const auto continued = [&](std::vector<std::string> model) {
+    model.insert(model.begin(), "generate");
+    model.insert(model.end(), {"--prompt", "The old prince", "--max-new-tokens", "12", "--dtype", "fp32"});
+    const Ran done = run_program(model, {.folder = source_root()});
+    EXPECT_EQ(done.status, 0) << done.err;
+    return done.out;
+  };
+  const std::string with = continued({base, "--adapter", adapter.string()});
+  EXPECT_NE(with, continued({base}));
+  EXPECT_EQ(with, continued({adapter.string()}));  // which names its model
+  EXPECT_EQ(with, continued({saved.string()}));    // which holds the merged model
+  const Ran merged =
+      run_program({"merge", base, "--adapter", adapter.string(), "--out", (example.folder / "merged").string()});
+  EXPECT_EQ(merged.status, 0) << merged.err;
+  EXPECT_EQ(with, continued({(example.folder / "merged").string()}));
+  EXPECT_EQ(read_file(saved / "model.safetensors"), read_file(example.folder / "merged/model.safetensors"));
+  // Half of it is another model, and an existing folder is never overwritten.
+  const Ran half =
+      run_program({"merge", base, "--adapter", adapter.string() + ":0.5", "--out", (example.folder / "half").string()});
+  EXPECT_EQ(half.status, 0) << half.err;
+  EXPECT_NE(read_file(saved / "model.safetensors"), read_file(example.folder / "half/model.safetensors"));
+  const Ran again =
+      run_program({"merge", base, "--adapter", adapter.string(), "--out", (example.folder / "merged").string()});
+  EXPECT_EQ(again.status, 2);
+  EXPECT_EQ(replaced(again.err, example.folder.path().string(), "DIR"),
+            "--out: 'DIR/merged' exists and is not empty\n    give a new folder\n");
+  const Ran word = run_program(
+      {"merge", base, "--adapter", adapter.string() + ":much", "--out", (example.folder / "none").string()});
+  EXPECT_EQ(replaced(word.err, example.folder.path().string(), "DIR"),
+            replaced("--adapter: 'much' is not a number (" + adapter.string() +
+                         ":much)\n    write FOLDER, or FOLDER:0.5 to add half "
+                         "of it\n",
+                     example.folder.path().string(), "DIR"));
+  EXPECT_FALSE(fs::exists(example.folder / "none"));
+}
+
+// The reference is the model without its adapter, so there is no margin before the first step.
+TEST(Examples, PreferencesTrainAnAdapter) {
+  Example example;
+  const Ran ran =
+      example.run("03_dpo.yaml", {"lora={r: 8, alpha: 16}", "reference_model=null", "trainer.report_steps=1",
+                                  "trainer.max_training_steps=4", "trainer.learning_rate=0.005"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::vector<double> margins = example.values("rewards/margins");
+  ASSERT_EQ(margins.size(), 4u);
+  EXPECT_NEAR(margins.front(), 0, 1e-5);
+  EXPECT_GT(margins.back(), 0.01);
+}
+
 TEST(Examples, ChatsAreLearnedFromTheAssistantsWordsAlone) {
   Example example;
   const Ran ran = example.run("02_sft_chat.yaml", {"trainer.report_steps=1"});

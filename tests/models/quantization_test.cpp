@@ -135,8 +135,8 @@ TEST(QuantizedModel, RefusesWhatIsNotBuilt) {
   options.training = true;
   const auto refused = [](const auto& action) { return test::refusal(action); };
   EXPECT_EQ(refused([&] { load_model(folder.path(), options); }),
-            "quantization.model: training on quantized weights is not built yet\n"
-            "    leave the section out, or write apply_quantization: false");
+            "quantization.model: codes are not trained\n"
+            "    train an adapter over them: the section lora, LoadOptions::adapters");
   const auto model = folder.load(quantization("nf4"));
   EXPECT_EQ(test::replaced(refused([&] { save_model(*model, folder.temporary / "out"); }),
                            folder.temporary.path().string(), "TMP"),

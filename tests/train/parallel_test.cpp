@@ -61,6 +61,7 @@ struct How {
   nn::Checkpointing checkpointing = nn::Checkpointing::none;
   models::DTypeSetting dtype = models::DTypeSetting::fp32, save_dtype = dtype;
   int64_t total_batch_size = 8;
+  std::vector<models::AdapterOptions> adapters = {};
 };
 
 // Trains folder/model to `steps` steps into folder/name.
@@ -71,6 +72,7 @@ void train(const fs::path& folder, const std::string& name, int64_t steps, std::
   parts.load.training = true;
   parts.load.seed = 3;
   parts.load.team = std::move(team);
+  parts.load.adapters = how.adapters;
   parts.model = models::load_model(folder / "model", parts.load);
   parts.checkpointing = how.checkpointing;
   parts.save_dtype = how.save_dtype;
@@ -140,6 +142,36 @@ TEST_F(ParallelTraining, EqualsOneRankOnEveryMesh) {
     SCOPED_TRACE(name);
     train_on(ranks, sizes, folder(), name, 3, {.checkpointing = nn::Checkpointing::nothing_saveable});
     expect_equal_runs(folder(), "one", name, 3);
+  }
+}
+
+// All linear layers, the output layer and the embedding; DoRA where no layer's input is cut.
+TEST_F(ParallelTraining, OfAdaptersEqualsOneRankOnEveryMesh) {
+  models::AdapterOptions adapter;
+  adapter.config.r = 3;
+  adapter.config.init_lora_weights = models::LoraInit::random;
+  adapter.config.target_modules = std::vector<std::string>{
+      "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head", "embed_tokens"};
+  models::AdapterOptions lengths;
+  lengths.config.r = 3;
+  lengths.config.use_dora = true;
+  lengths.config.init_lora_weights = models::LoraInit::random;
+  lengths.config.target_modules = std::vector<std::string>{"q_proj", "v_proj", "up_proj"};
+  int next = 0;
+  for (const models::AdapterOptions& each : {adapter, lengths}) {
+    const std::string one = "one" + std::to_string(next++);
+    train_on(1, {}, folder(), one, 3, {.adapters = {each}});
+    const std::vector<std::vector<int64_t>> meshes = {{1, 1, 1, 2, 1}, {1, 2, 1, 1, 1}, {2, 1, 1, 1, 1}};
+    for (const std::vector<int64_t>& sizes : meshes) {
+      const std::string name = one + mesh::Mesh(mesh::default_axes(), sizes).describe();
+      SCOPED_TRACE(name);
+      train_on(2, sizes, folder(), name, 3, {.checkpointing = nn::Checkpointing::nothing_saveable, .adapters = {each}});
+      expect_equal_runs(folder(), one, name, 3);
+      run_ranks(1, [&](const Meeting&) {
+        const char* file = "run-3/adapter/adapter_model.safetensors";
+        expect_equal_tensors(folder() / one / file, folder() / name / file);
+      });
+    }
   }
 }
 

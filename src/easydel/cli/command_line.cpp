@@ -13,6 +13,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
+#include "easydel/cli/arguments.h"
 #include "easydel/cli/command_tree.h"
 #include "easydel/cli/commands.h"
 #include "easydel/cli/doctor.h"
@@ -37,6 +38,7 @@ struct Options {
   probe::EngineCommand engine;
   probe::ReplayCommand replay;
   ExportOptions export_;
+  MergeOptions merge;
   DescribeModelOptions model;
   DescribeMeshOptions mesh;
   std::vector<std::string> files, plugins;
@@ -88,6 +90,7 @@ void add_model_flags(CLI::App* app, ModelOptions& options) {
   app->add_option("--negative-prompt", options.negative_prompt,
                   "Negative prompt for classifier-free guidance; needs --guidance-scale");
   app->add_option("--template", options.chat_template, "Chat template file; default: the tokenizer's template");
+  app->add_option("--adapter", options.adapter, "Folder of a LoRA adapter over the model");
   app->add_flag("--random-weights", options.random_weights, "Use random weights if the folder has none (for tests)");
 }
 
@@ -134,6 +137,8 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   one->add_option("--set", o.logits.set,
                   "Set a key of the configuration: quantization.*, base_config.values.attn_mechanism or moe_method")
       ->allow_extra_args(false);
+  one->add_option("--adapter", o.logits.adapters, "LoRA adapter's folder (may be repeated)")->allow_extra_args(false);
+  one->add_flag("--merged", o.logits.merged, "Merge the adapter into the weights first");
   one = add_command(*probes, o, "engine", "Answer the requests of a file with the engine", "",
                     [&o] { return probe::run_engine(o.engine, print); });
   one->add_option("model", o.engine.model, "Model folder")->required();
@@ -241,6 +246,14 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("--tokenizer", o.export_.tokenizer, "Tokenizer folder; default: the model's own");
   one->add_option("--pre", o.export_.pre, "Name of the pre-tokenizer for GGUF; needed only if it cannot be detected");
 
+  one = add_command(app, o, "merge", "Merge LoRA adapters into a model", work, [&o] { return run_merge(o.merge); });
+  one->add_option("model", o.merge.model, "Model folder, or a name on the Hugging Face Hub (owner/name)")->required();
+  one->add_option("--adapter", o.merge.adapters, "Adapter folder; FOLDER:0.5 adds half of it (may be repeated)")
+      ->required()
+      ->allow_extra_args(false);
+  one->add_option("-o,--out,--output", o.merge.output, "Folder to write")->required();
+  one->add_option("--dtype", o.merge.dtype, "Dtype of the saved weights: auto (the model's), fp32, bf16");
+
   CLI::App* const describe = app.add_subcommand("describe", "Describe a model, a mesh or a key");
   describe->group(look);
   describe->require_subcommand(1);
@@ -325,41 +338,6 @@ std::string full_name(const CLI::App* app) {
   const std::string near = nearest(word, known);
   refuse(full_name(app), "no command '" + word + "'",
          near.empty() ? "commands: " + join(known, ", ") : "did you mean '" + near + "'?");
-}
-
-// The arguments of each rank: all except --nproc.
-std::vector<std::string> without_nproc(int argc, char** argv) {
-  std::vector<std::string> out;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (word == "--nproc") {
-      ++i;
-    } else if (!word.starts_with("--nproc=")) {
-      out.emplace_back(word);
-    }
-  }
-  return out;
-}
-
-// What people type instead of a command: `easydel run.yaml` runs the file, and `easydel help train` is
-// `easydel train --help`.
-std::vector<std::string> with_command(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
-  size_t first = 0;
-  while (first < words.size() && words[first].starts_with("-")) {
-    const bool takes_a_word = words[first] == "--nproc" || words[first] == "--plugin";
-    first += takes_a_word ? 2 : 1;
-  }
-  if (first >= words.size()) return words;
-  const std::string word = words[first];
-  const auto at = words.begin() + static_cast<std::ptrdiff_t>(first);
-  if (word == "help") {
-    words.erase(at);
-    words.emplace_back("--help");
-  } else if (word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with(".json")) {
-    words.insert(at, "run");
-  }
-  return words;
 }
 
 // Loads the plug-ins of the command line and of the environment (paths separated by colons).

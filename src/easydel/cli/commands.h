@@ -35,6 +35,7 @@ struct ModelOptions {
   std::string negative_prompt;
   std::vector<std::string> set;  // keys of a run: "quantization.method=nf4"
   std::string chat_template;     // file that replaces the tokenizer's template; empty: none
+  std::string adapter;           // folder of an adapter over the model; empty: none
   bool random_weights = false;   // generate from random values where the folder has no weights
 };
 struct GenerateOptions : ModelOptions {
@@ -64,6 +65,12 @@ struct ExportOptions {
   std::string max_shard_size = "5GiB";
 };
 int run_export(const ExportOptions& options);
+
+struct MergeOptions {
+  std::string model, output, dtype = "auto";
+  std::vector<std::string> adapters;  // DIR, or DIR:WEIGHT
+};
+int run_merge(const MergeOptions& options);
 
 struct DescribeModelOptions {
   std::string model;

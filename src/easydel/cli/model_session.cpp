@@ -28,9 +28,16 @@ ModelSession open_session(const ModelOptions& options) {
   loader.set("verbose", Value::boolean(false));
   document.set("model", model);
   document.set("loader", loader);
+  if (!options.adapter.empty()) {
+    Value lora = Value::map();
+    lora.set("adapter", Value::text(options.adapter));
+    document.set("lora", lora);
+  }
   const elarge::Config config = elarge::configuration(document, options.set);
   ModelSession out;
-  out.folder = hub::resolve_model(config.model.name_or_path, "model.name_or_path", config.model.revision);
+  const std::string where = "model.name_or_path";
+  out.folder =
+      models::find_base(hub::resolve_model(config.model.name_or_path, where, config.model.revision), where).model;
   if (!options.random_weights && weights::has_config(out.folder) && !weights::Folder::has_weights(out.folder))
     refuse(out.folder.string(), "has no weights (model.safetensors)",
            "give the folder of a trained model; --random-weights generates with random values");

@@ -16,8 +16,11 @@ namespace {
 std::filesystem::path tokenizer_of(const ModelConfig& model, const std::string& section) {
   if (model.tokenizer)
     return hub::resolve_model(*model.tokenizer, section + ".tokenizer", "main", hub::ModelFiles::description);
-  return hub::resolve_model(model.name_or_path, section + ".name_or_path", model.revision,
-                            hub::ModelFiles::description);
+  const std::string where = section + ".name_or_path";
+  const models::FoundModel found =
+      models::find_base(hub::resolve_model(model.name_or_path, where, model.revision, hub::ModelFiles::description),
+                        where, hub::ModelFiles::description);
+  return !found.adapter.empty() && text::Tokenizer::exists(found.adapter) ? found.adapter : found.model;
 }
 
 }  // namespace

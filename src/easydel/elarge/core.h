@@ -123,6 +123,17 @@ struct Purpose {
   bool reads_data = false;  // the first rows of the data are prepared
 };
 
+// Adapters to merge into a model, in this order.
+struct MergeRequest {
+  struct Part {
+    std::filesystem::path folder;
+    double weight = 1;
+  };
+  std::filesystem::path model, output;
+  std::vector<Part> adapters;
+  models::DTypeSetting dtype = models::DTypeSetting::automatic;  // of the saved weights; automatic: the model's
+};
+
 class Core {
  public:
   virtual ~Core() = default;
@@ -134,6 +145,9 @@ class Core {
   // The tensors of a checkpoint for this config.json. UserError if the model cannot be built.
   virtual std::vector<PlannedTensor> plan_model(const Value& config, const Where& where) = 0;
   virtual std::string describe_mesh(const MeshPlan& plan) = 0;
+  // Writes the model with the adapters merged: fp32(W) + weight * scale * B A, rounded once. The model's weights stay
+  // mapped, so that no more than a tensor of them is in memory.
+  virtual void merge(const MergeRequest& request) = 0;
   // A plug-in's library with families and methods from outside the tree (elarge/plugin.h). UserError if it does not
   // fit.
   virtual void load_plugin(const std::filesystem::path& file) = 0;

@@ -22,9 +22,12 @@
 #include "easydel/elarge/quantization_config.h"
 #include "easydel/elarge/sharding_config.h"
 #include "easydel/esurge/esurge_config.h"
+#include "easydel/models/lora_config.h"
 #include "easydel/train/method_configs.h"
 
 namespace easydel::elarge {
+
+using models::LoraConfig;
 
 struct Config {
   ModelConfig model;

@@ -29,6 +29,7 @@ class TorchCore final : public Core {
     return out;
   }
   std::string describe_mesh(const MeshPlan& plan) override { return describe_mesh_core(plan); }
+  void merge(const MergeRequest& request) override { merge_core(request); }
   void load_plugin(const std::filesystem::path& file) override { elarge::load_plugin(file); }
   std::string doctor(double peak_gflops) override { return doctor_core(peak_gflops); }
 };

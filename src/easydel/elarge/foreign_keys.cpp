@@ -129,7 +129,7 @@ const std::vector<ForeignKey>& foreign_keys() {
       {{"load_in_4bit", "load_in_8bit", "quantization_bit"},
        "",
        nullptr,
-       "quantized weights are for generating: quantization.model.quantization_method: nf4 or 8bit"},
+       "write quantization.model.quantization_method: nf4 or 8bit; adapters over the codes are trained (lora)"},
       // Data.
       {{"datasets", "train_file", "train_data", "data_path"}, "mixture.informs", files_of},
       {{"dataset"}, "mixture.informs", files_of},
@@ -208,7 +208,7 @@ const std::vector<ForeignKey>& foreign_keys() {
       {{"adapter", "finetuning_type", "peft_config", "use_peft"},
        "",
        nullptr,
-       "adapters are the section lora (not built yet); without it the whole model is trained"},
+       "adapters are the section lora: {r: 16, target_modules: all-linear}; without it the whole model is trained"},
       {{"deepspeed", "fsdp", "fsdp_config", "fsdp_version"},
        "",
        nullptr,

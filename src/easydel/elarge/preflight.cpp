@@ -12,6 +12,7 @@
 #include "easydel/data/inform_files.h"
 #include "easydel/data/save_dataset.h"
 #include "easydel/elarge/actions.h"
+#include "easydel/elarge/adapter_config.h"
 #include "easydel/elarge/overridden_key.h"
 #include "easydel/elarge/push.h"
 #include "easydel/generation/generation_config.h"
@@ -33,8 +34,9 @@ namespace fs = std::filesystem;
 fs::path find_model(const ModelConfig& model, const std::string& path, config::Problems& problems) {
   fs::path folder;
   problems.collect(path + ".name_or_path", [&] {
-    const fs::path found =
+    const fs::path named =
         hub::resolve_model(model.name_or_path, path + ".name_or_path", model.revision, hub::ModelFiles::description);
+    const fs::path found = models::find_base(named, path + ".name_or_path", hub::ModelFiles::description).model;
     if (!weights::has_config(found))
       refuse(path + ".name_or_path", "'" + model.name_or_path + "' has no config.json",
              "give a Hugging Face model folder");
@@ -207,12 +209,11 @@ void check_ranks(const Config& config, int64_t ranks, bool training, config::Pro
 }  // namespace
 
 void check_built(const Config& config, bool training, config::Problems& problems) {
-  problems.collect("quantization", [&] { config.quantization.weight_format(training); });
+  problems.collect("quantization", [&] { config.quantization.weight_format(); });
   if (config.sharding.axis_names != mesh::default_axes())
     problems.add("sharding.axis_names", "axes other than " + join(mesh::default_axes(), ", ") + " are not built yet",
                  "keep these names in this order");
-  if (config.lora)
-    problems.add("lora", "adapters are not built yet", "leave the section out; then all weights are trained");
+  if (config.lora && config.lora->adapter) problems.collect("lora.adapter", [&] { adapter_of(config, training); });
 }
 
 void check_needs(const Run& run, config::Problems& problems) {
@@ -247,8 +248,9 @@ void check_generate(const Run& run, const Action& action, config::Problems& prob
     check_can_write(*parameters.generate.output_path, false, action.path + ".output_path", problems);
   if (!problems.empty()) return;
   problems.collect(action.path, [&] {
-    const fs::path folder = hub::resolve_model(run.config.model.name_or_path, "model.name_or_path",
-                                               run.config.model.revision, hub::ModelFiles::description);
+    const fs::path named = hub::resolve_model(run.config.model.name_or_path, "model.name_or_path",
+                                              run.config.model.revision, hub::ModelFiles::description);
+    const fs::path folder = models::find_base(named, "model.name_or_path", hub::ModelFiles::description).model;
     check_together(generation::generation_config(folder, parameters.generation), config::Keys(problems, action.path));
   });
 }

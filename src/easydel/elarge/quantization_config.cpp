@@ -4,15 +4,12 @@
 
 namespace easydel::elarge {
 
-std::optional<WeightFormat> QuantizationConfig::weight_format(bool training) const {
+std::optional<WeightFormat> QuantizationConfig::weight_format() const {
   if (kv_cache) refuse("quantization.kv_cache", "quantizing the KV cache is not built yet", "leave it out");
   const bool asked = model || method || apply_quantization == true;
   if (!asked || apply_quantization == false) return std::nullopt;
   WeightFormat out;
   out.where = model ? "quantization.model" : "quantization";
-  if (training)
-    refuse(out.where, "training on quantized weights is not built yet",
-           "leave it out, or write apply_quantization: false");
   const QuantizedPart part = model.value_or(QuantizedPart{});
   // The documents' defaults: nf4 for a section, 8-bit integers for the flag alone.
   const auto usual = model ? QuantizationMethod::nf4 : QuantizationMethod::int8;

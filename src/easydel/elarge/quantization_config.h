@@ -1,4 +1,4 @@
-// Quantized weights and adapters: the sections `quantization` and `lora`.
+// Quantized weights: the section `quantization`.
 #pragma once
 
 #include <array>
@@ -118,31 +118,7 @@ struct QuantizationConfig {
     };
   }
   // nullopt: the weights are not quantized. Throws UserError for a setting that is wrong or not built.
-  std::optional<WeightFormat> weight_format(bool training) const;
-};
-
-struct LoraConfig {
-  int64_t r = 16;
-  double alpha = 32;
-  double dropout = 0;
-  config::Many<std::string> target_modules;
-  bool use_rslora = false;
-  config::Many<std::string> modules_to_save;
-
-  static constexpr auto doc = "Low-rank adapters (LoRA). The presence of the section turns them on.";
-  template <class C>
-  static constexpr auto fields() {
-    using namespace config;
-    return std::array{
-        field<&C::r>("Rank of the adapters. A higher rank can learn more and costs more memory.", at_least(1),
-                     alias("rank")),
-        field<&C::alpha>("Adapters are scaled by alpha / r.", above(0), alias("lora_alpha")),
-        field<&C::dropout>("Dropout on the input of the adapters.", between(0, 1), alias("lora_dropout")),
-        field<&C::target_modules>("Layers that get adapters: names or a regular expression; empty: all linear layers."),
-        field<&C::use_rslora>("Scale the adapters by alpha / sqrt(r) instead, which suits high ranks."),
-        field<&C::modules_to_save>("Layers that are trained in full."),
-    };
-  }
+  std::optional<WeightFormat> weight_format() const;
 };
 
 }  // namespace easydel::elarge

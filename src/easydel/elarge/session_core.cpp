@@ -7,6 +7,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/elarge/adapter_config.h"
 #include "easydel/elarge/check_data_core.h"
 #include "easydel/elarge/generate_by_engine.h"
 #include "easydel/elarge/push.h"
@@ -14,6 +15,7 @@
 #include "easydel/generation/constrained.h"
 #include "easydel/generation/generator.h"
 #include "easydel/hub/resolve.h"
+#include "easydel/models/adapter.h"
 #include "easydel/models/model.h"
 #include "easydel/models/registry_config.h"
 #include "easydel/text/render_chat.h"
@@ -38,13 +40,35 @@ nn::CheckpointPolicy checkpointing_of(const Config& config) {
   return nn::checkpoint_policy(values.gradient_checkpointing, values.gradient_checkpointing_targets);
 }
 
-std::filesystem::path folder_of(const ModelConfig& model, const std::string& section) {
-  return hub::resolve_model(model.name_or_path, section + ".name_or_path", model.revision);
+models::FoundModel found_model(const ModelConfig& model, const std::string& section) {
+  const std::string where = section + ".name_or_path";
+  return models::find_base(hub::resolve_model(model.name_or_path, where, model.revision), where);
 }
 
-models::LoadOptions load_options(const Config& config, const ModelConfig& model, bool training,
-                                 std::shared_ptr<const collective::Team> team) {
+std::filesystem::path folder_of(const ModelConfig& model, const std::string& section) {
+  return found_model(model, section).model;
+}
+
+// The adapters of the run's own model, or of a side model that is named by its adapter's folder.
+std::vector<models::AdapterOptions> adapters_of(const Config& config, const ModelConfig& model,
+                                                const std::string& section, bool training) {
+  if (section == "model") {
+    const auto adapter = adapter_of(config, training);
+    if (!adapter) return {};
+    return {{.config = adapter->config,
+             .folder = adapter->folder,
+             .where = adapter->where,
+             .seed = uint64_t(config.trainer.common.shuffle_seed_train)}};
+  }
+  const std::filesystem::path folder = found_model(model, section).adapter;
+  if (folder.empty()) return {};
+  return {models::adapter_in(folder)};
+}
+
+models::LoadOptions load_options(const Config& config, const ModelConfig& model, const std::string& section,
+                                 bool training, std::shared_ptr<const collective::Team> team) {
   models::LoadOptions options;
+  options.adapters = adapters_of(config, model, section, training);
   options.task = models::head_of(model.task);
   // If the method trains another task than language modeling, the model gets that task's head.
   const models::Task trained = config.trainer.facts().task;
@@ -61,7 +85,7 @@ models::LoadOptions load_options(const Config& config, const ModelConfig& model,
   options.overrides = config.base_config.values.config_json;
   options.team = std::move(team);
   options.partition_rules = config.sharding.rules();
-  options.quantization = quantization_of(config.quantization, training);
+  options.quantization = quantization_of(config.quantization);
   return options;
 }
 
@@ -80,7 +104,8 @@ class TorchSession final : public Session {
   std::shared_ptr<models::Model> build_model() override {
     if (!tokenizer_ && !loading_.valid()) {
       // A local tokenizer is read while the model is loaded; its errors are reported when it is used.
-      const std::string& name = config_.model.tokenizer.value_or(config_.model.name_or_path);
+      const bool own = !config_.model.tokenizer && files::is_folder(config_.model.name_or_path);
+      const std::string name = own ? tokenizer_folder().string() : config_.model.tokenizer.value_or("");
       if (files::is_folder(name))
         loading_ =
             std::async(std::launch::async, &text::Tokenizer::load, name, read_chat_template(config_.model, "model"));
@@ -93,7 +118,7 @@ class TorchSession final : public Session {
     const std::optional<ModelConfig>& side = side_config(section);
     if (!side) return nullptr;
     std::shared_ptr<models::Model>& built = side_models_[section];
-    if (!built) built = models::load_model(folder_of(*side, section), load_options(*side, false));
+    if (!built) built = models::load_model(folder_of(*side, section), load_options(*side, section, false));
     return built;
   }
 
@@ -106,7 +131,7 @@ class TorchSession final : public Session {
     parts.trainer = config_.trainer;
     parts.mixture = config_.mixture;
     parts.model = model();
-    parts.load = load_options(config_.model, true);
+    parts.load = load_options(config_.model, "model", true);
     const train::MethodFacts& facts = config_.trainer.facts();
     using enum train::SideModelUse;
     if (facts.reference != none) parts.side.reference.model = build_side_model("reference_model");
@@ -116,6 +141,7 @@ class TorchSession final : public Session {
     parts.checkpointing = checkpointing_of(config_);
     parts.save_dtype = config_.loader.param_dtype;
     parts.document = normalised(config_);
+    parts.model_name = config_.model.name_or_path;
     struct Kept {  // the bar outlives the trainer
       std::unique_ptr<train::Watcher> progress;
       std::optional<train::Trainer> trainer;
@@ -232,7 +258,8 @@ class TorchSession final : public Session {
   hub::Pushed push_checkpoint(const std::string& where, hub::PushOptions options) const {
     if (!team_->first()) return {};
     options.filter = [](const std::string& name) { return !train::is_of_training(name); };
-    return hub::push_folder(where, saved_, options);
+    const bool merged = files::exists(saved_ / "config.json");
+    return hub::push_folder(where, merged ? saved_ : saved_ / "adapter", options);
   }
 
   static std::string told(const train::Outcome& outcome) {
@@ -268,13 +295,17 @@ class TorchSession final : public Session {
 
   std::filesystem::path folder() const { return folder_of(config_.model, "model"); }
 
-  models::LoadOptions load_options(const ModelConfig& model, bool training) const {
-    return elarge::load_options(config_, model, training, team_);
+  models::LoadOptions load_options(const ModelConfig& model, const std::string& section, bool training) const {
+    return elarge::load_options(config_, model, section, training, team_);
   }
 
   const std::shared_ptr<models::Model>& model() {
     if (model_) return model_;
-    model_ = models::load_model(folder(), load_options(config_.model, trains_));
+    if (trains_ && !config_.lora && config_.quantization.weight_format() && team_->first())
+      log::info(
+          "quantization: codes are not trained; adapters over them are (lora: {r: 16, alpha: 32, target_modules: "
+          "all-linear})");
+    model_ = models::load_model(folder(), load_options(config_.model, "model", trains_));
     if (config_.loader.verbose && team_->first())
       log::info("loaded ", config_.model.name_or_path, " (", model_->model_type(), ")");
     return model_;
@@ -283,10 +314,17 @@ class TorchSession final : public Session {
   const std::shared_ptr<const text::Tokenizer>& tokenizer() {
     if (!tokenizer_ && loading_.valid()) tokenizer_ = loading_.get();
     if (!tokenizer_)
-      tokenizer_ = text::Tokenizer::load(
-          config_.model.tokenizer ? hub::resolve_model(*config_.model.tokenizer, "model.tokenizer") : folder(),
-          read_chat_template(config_.model, "model"));
+      tokenizer_ = text::Tokenizer::load(config_.model.tokenizer
+                                             ? hub::resolve_model(*config_.model.tokenizer, "model.tokenizer")
+                                             : tokenizer_folder(),
+                                         read_chat_template(config_.model, "model"));
     return tokenizer_;
+  }
+
+  // The model's own, or that which was saved with its adapter.
+  std::filesystem::path tokenizer_folder() const {
+    const models::FoundModel found = found_model(config_.model, "model");
+    return !found.adapter.empty() && text::Tokenizer::exists(found.adapter) ? found.adapter : found.model;
   }
 
   std::vector<text::TokenId> render(const Value& conversation, const std::optional<std::string>& source) {
@@ -311,8 +349,8 @@ class TorchSession final : public Session {
 
 }  // namespace
 
-std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config, bool training) {
-  const auto weights = config.weight_format(training);
+std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config) {
+  const auto weights = config.weight_format();
   if (!weights) return std::nullopt;
   return nn::Quantization{weights->format, weights->pattern, weights->linear_pattern, weights->simulate,
                           weights->where};
@@ -324,7 +362,7 @@ void check_session(const Config& config, int64_t ranks, Purpose purpose) {
   const train::MethodFacts& facts = config.trainer.facts();
   const auto check_model = [&](const ModelConfig& model, const std::string& section, bool training) {
     return models::check_model(folder_of(model, section),
-                               load_options(config, model, training, collective::Team::alone()), mesh);
+                               load_options(config, model, section, training, collective::Team::alone()), mesh);
   };
   const auto check_task = [&](const ModelConfig& model, const std::string& section, models::Task task) {
     if (!trains || task == facts.task) return;

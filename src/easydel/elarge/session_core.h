@@ -10,7 +10,10 @@
 namespace easydel::elarge {
 
 // Quantization for loading models; UserError as QuantizationConfig::weight_format.
-std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config, bool training);
+std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config);
+
+// As Core::merge.
+void merge_core(const MergeRequest& request);
 
 // As Core::check.
 void check_session(const Config& config, int64_t ranks, Purpose purpose);

@@ -142,12 +142,16 @@ bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::TensorSource>& so
   return fits(entry);
 }
 
-void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sources, const at::TensorOptions& options,
-                      bool frozen) {
+void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sources, const at::TensorOptions& given,
+                      bool frozen, bool own_type) {
+  at::TensorOptions options = given;
   const auto make_room = [&] { entry.shard = at::empty(entry.slice.size, options); };
   if (!match(entry, sources)) return;
   nn::TensorSource& source = entry.source;
   const auto take = [&](size_t i) { return tensor::from_view(folder_.at(source.found[i])); };
+  if (own_type && source.packing == nn::Packing::none)
+    if (const auto type = take(0).scalar_type(); type == at::kFloat || type == at::kBFloat16)
+      options = options.dtype(type);
   // Releases the file's memory of values that were copied.
   const auto put = [](const Tensor& to, const Tensor& values, const Tensor& whole) {
     to.copy_(values);

@@ -29,10 +29,10 @@ class Checkpoint {
   // of the entry's shape; otherwise the misfit is kept for refuse_unfit. Reads headers only.
   bool match(nn::Entry& entry, const std::vector<nn::TensorSource>& sources);
   // match(), then loads the values into entry.shard, in the dtype and on the device of `options`. If nothing has to be
-  // converted and the weight is `frozen`, the shard is the file's mapped memory. A tensor that does not fit gets no
-  // shard.
+  // converted and the weight is `frozen`, the shard is the file's mapped memory. `own_type`: if the file holds fp32 or
+  // bf16, the shard keeps that dtype. A tensor that does not fit gets no shard.
   void fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sources, const at::TensorOptions& options,
-            bool frozen);
+            bool frozen, bool own_type = false);
   // Called after every parameter of a model with `layers` layers. UserError `where` that lists all tensors that are
   // missing, of a wrong shape or dtype, or not in the model, with likely names and the keys of `config` (of the file
   // `config_file`) that decide a size.

@@ -15,6 +15,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/mesh/built_axes.h"
+#include "easydel/models/adapter.h"
 #include "easydel/models/checkpoint.h"
 #include "easydel/models/common_keys.h"
 #include "easydel/models/family.h"
@@ -66,7 +67,9 @@ void check_quantization(const nn::Quantization& wanted, bool training, const mes
   const auto not_built = [&](const char* what, const char* remedy) {
     refuse(wanted.where, str(what, " is not built yet"), remedy);
   };
-  if (training) not_built("training on quantized weights", "leave the section out, or write apply_quantization: false");
+  if (training)
+    refuse(wanted.where, "codes are not trained",
+           "train an adapter over them: the section lora, LoadOptions::adapters");
   if (mesh.ranks() > 1) not_built("a quantized model on several ranks", "run one rank");
   if (!device.is_cpu()) not_built("a quantized model on a GPU", "set loader.device to cpu");
 }
@@ -139,7 +142,8 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
   const std::string device_key = options.key_prefix + "device";
   out.device = device_of(options.device, device_key);
   check_mesh(mesh, out.device, device_key);
-  if (options.quantization) check_quantization(*options.quantization, options.training, mesh, out.device);
+  if (options.quantization)
+    check_quantization(*options.quantization, options.training && options.adapters.empty(), mesh, out.device);
   if (weights::Folder::has_weights(folder)) {
     const bool tied = reader.boolean("tie_word_embeddings", out.family->tied_by_default);
     const nn::HeadPlan head = head_plan(reader, *out.family);
@@ -229,20 +233,45 @@ Tensor initial_values(const nn::Entry& entry, const nn::Initial& initial, uint64
   return values;
 }
 
-// Policies for the model's weights that the options request. Returns null if there is no quantizer.
-std::shared_ptr<nn::Quantizer> add_policies(const LoadOptions& options, nn::Building& building) {
-  std::shared_ptr<nn::Quantizer> quantizer;
-  if (options.quantization) {
-    quantizer = std::make_shared<nn::Quantizer>(*options.quantization);
-    building.weight_policies.push_back(quantizer);
+// Policies for the model's weights that the options request.
+struct Policies {
+  std::shared_ptr<nn::Quantizer> quantizer;  // null: there is none
+  std::vector<std::shared_ptr<Adapter>> adapters;
+
+  Policies(const LoadOptions& options, nn::Building& building) {
+    if (options.quantization) {
+      quantizer = std::make_shared<nn::Quantizer>(*options.quantization);
+      building.weight_policies.push_back(quantizer);
+    }
+    for (const AdapterOptions& each : options.adapters) {
+      adapters.push_back(std::make_shared<Adapter>(each));
+      building.weight_policies.push_back(adapters.back());
+    }
+    if (options.weight_policy) building.weight_policies.push_back(options.weight_policy);
   }
-  if (options.weight_policy) building.weight_policies.push_back(options.weight_policy);
-  return quantizer;
-}
+  // The adapter that an entry belongs to; null: none of these.
+  Adapter* owner(const nn::Entry& entry) const {
+    const auto found = std::ranges::find_if(adapters, [&](const auto& adapter) { return adapter->owns(entry); });
+    return found == adapters.end() ? nullptr : found->get();
+  }
+  void finish() const {
+    if (quantizer) quantizer->refuse_none();
+    for (const auto& adapter : adapters) adapter->finish();
+  }
+};
 
 // Whether the parameter is trainable with these options.
-bool trains(const LoadOptions& options, const nn::Entry& entry) {
-  return options.training && entry.trainable && options.trainable.contains(entry.path);
+bool trains(const LoadOptions& options, const Policies& policies, const nn::Entry& entry) {
+  if (!options.training || !entry.trainable) return false;
+  if (policies.adapters.empty()) return options.trainable.contains(entry.path);
+  return policies.owner(entry) ||
+         std::ranges::any_of(policies.adapters, [&](const auto& adapter) { return adapter->learns(entry); });
+}
+
+// Whether a parameter that is not trained keeps the dtype of its file while others are trained. Norms and biases are
+// small, and are read in fp32 then.
+bool keeps_own_type(const nn::Entry& entry) {
+  return (entry.role == nn::Role::weight || entry.role == nn::Role::embedding) && !entry.router;
 }
 
 }  // namespace
@@ -269,16 +298,23 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   int64_t dropped = 0;
   building.place = [&](nn::Entry& entry) { nn::place(entry, options.team, rules, dropped); };
   Progress progress(folder.string(), opened.checkpoint.get(), options.team->first());
+  const Policies policies(options, building);
   building.fill = [&](nn::Entry& entry, const nn::Initial& initial, const std::vector<nn::TensorSource>& sources) {
     // Parameters with an exact compute dtype are stored in it.
     const at::ScalarType shard_type = entry.compute != opened.types.compute ? entry.compute : opened.types.shard;
-    entry.trainable = trains(options, entry);
-    if (entry.adapter) {
+    entry.trainable = trains(options, policies, entry);
+    if (Adapter* const adapter = policies.owner(entry)) {
+      adapter->fill(entry, [&] { return initial_values(entry, initial, adapter->options().seed, at::kFloat); });
+      entry.shard = entry.shard.to(opened.device);
+    } else if (entry.adapter) {
       entry.shard = initial_values(entry, initial, options.seed, shard_type).to(opened.device);
     } else if (opened.checkpoint && !opened.checkpoint->starts(entry, sources)) {
       const auto as = at::TensorOptions().dtype(shard_type).device(opened.device);
-      opened.checkpoint->fill(entry, sources, as, !options.training);
+      opened.checkpoint->fill(
+          entry, sources, as, !entry.trainable,
+          options.keep_file_types || (options.training && !entry.trainable && keeps_own_type(entry)));
       if (!entry.shard.defined()) return;
+      for (const auto& each : policies.adapters) each->fill_base(entry);
       progress.add(entry.elements());
     } else {
       if (opened.checkpoint)
@@ -289,18 +325,16 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
     entry.shard.set_requires_grad(entry.trainable);
   };
 
-  const auto quantizer = add_policies(options, building);
   std::shared_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
-  if (quantizer) {
-    quantizer->refuse_none();
-    log::info(folder.string(), ": ", quantizer->told());
-  }
+  policies.finish();
+  if (policies.quantizer) log::info(folder.string(), ": ", policies.quantizer->told());
   if (dropped > 0 && options.team->first())
     log::warning(dropped, " dimensions of parameters stay whole: the mesh (", options.team->mesh().describe(),
                  ") does not divide them");
   if (opened.checkpoint)
     opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
   model->parameters_ = std::move(table);
+  model->adapters_ = policies.adapters;
   model->config_ = std::move(opened.config);
   model->folder_ = folder;
   model->compute_ = opened.types.compute;
@@ -326,8 +360,13 @@ std::shared_ptr<Model> Loader::copy(const Model& from) {
     entry.layout = source->layout;
     entry.source = source->source;
     entry.trainable = false;
+    Tensor values = source->shard;
+    bool changes = source->trainable;
+    for (const auto& adapter : from.adapters_)
+      if (const Tensor original = adapter->original(*source); original.defined()) values = original, changes = false;
+    if (!from.adapters_.empty() && !changes) return void(entry.shard = values.detach());
     // A frozen model does not need masters in another dtype than the computation's.
-    entry.shard = source->shard.detach().to(entry.compute, /*non_blocking=*/false, /*copy=*/true);
+    entry.shard = values.detach().to(entry.compute, /*non_blocking=*/false, /*copy=*/true);
   };
   const ConfigReader reader(from.config_, FilePlace{(from.folder_ / "config.json").string()});
   std::shared_ptr<Model> model = build_model(family_of(reader), reader, building);
@@ -354,13 +393,17 @@ CheckedModel check_model(const fs::path& folder, const LoadOptions& options, con
   building.moe_method = options.moe_method;
   const mesh::PartitionRules rules(options.partition_rules, mesh);
   building.place = [&](nn::Entry& entry) { rules.find(entry.easydel_path, entry.shape.size()); };  // its spec must fit
+  const Policies policies(options, building);
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::TensorSource>& sources) {
-    if (opened.checkpoint && !entry.adapter && !opened.checkpoint->starts(entry, sources))
+    if (Adapter* const adapter = policies.owner(entry))
+      adapter->match(entry);
+    else if (opened.checkpoint && !entry.adapter && !opened.checkpoint->starts(entry, sources))
       opened.checkpoint->match(entry, sources);
+    if (!entry.adapter)
+      for (const auto& adapter : policies.adapters) adapter->match_base(entry);
   };
-  const auto quantizer = add_policies(options, building);
   const std::unique_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
-  if (quantizer) quantizer->refuse_none();
+  policies.finish();
   if (opened.checkpoint)
     opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
   return {task_of(opened.reader()), model->vocabulary()};

@@ -7,12 +7,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "easydel/base/document.h"
 #include "easydel/collective/team.h"
 #include "easydel/mesh/rules.h"
 #include "easydel/models/family_configs.h"
 #include "easydel/models/load_config.h"
+#include "easydel/models/lora_config.h"
 #include "easydel/nn/cache.h"
 #include "easydel/nn/class_head.h"
 #include "easydel/nn/head.h"
@@ -24,6 +26,7 @@
 
 namespace easydel::models {
 
+class Adapter;      // models/adapter.h
 struct WholeModel;  // models/parts.h
 
 struct Inputs {
@@ -90,6 +93,8 @@ class Model {
   const WholeModel* whole() const {
     return whole_.get();
   }  // what it is the text part of; null: it is all of its folder
+  // In the order of LoadOptions::adapters.
+  const std::vector<std::shared_ptr<Adapter>>& adapters() const { return adapters_; }
 
  protected:
   friend struct Loader;
@@ -100,6 +105,7 @@ class Model {
   at::Device device_ = at::kCPU;
   ops::AttentionMechanism attention_ = ops::AttentionMechanism::automatic;
   std::shared_ptr<const WholeModel> whole_;
+  std::vector<std::shared_ptr<Adapter>> adapters_;
   ops::MoeMethod moe_method_ = ops::MoeMethod::fused_moe;
   std::shared_ptr<const collective::Team> team_ = collective::Team::alone();
 };
@@ -110,9 +116,13 @@ struct LoadOptions {
   DTypeSetting param_dtype = DTypeSetting::automatic;  // of storage; automatic: the computation's
   DeviceSetting device = DeviceSetting::automatic;
   std::string key_prefix = {};  // of dtype, param_dtype and device in errors: "loader." of a configuration
-  bool training = false;        // shards are fp32 masters, and those of `trainable` require gradients
-  nn::Trainable trainable;      // with `training`: which parameters are trainable
-  uint64_t seed = 0;            // of initial values if the folder has no weights
+  // Shards of trainable parameters are fp32 masters that require gradients. What is not trained has no master, and
+  // weights of products stay in the file's dtype.
+  bool training = false;
+  bool keep_file_types = false;          // shards have the dtypes of the file, as far as it holds fp32 or bf16
+  nn::Trainable trainable;               // with `training`: which parameters are trainable, if there are no adapters
+  std::vector<AdapterOptions> adapters;  // over the weights; with `training`, what they add is trained alone
+  uint64_t seed = 0;                     // of initial values if the folder has no weights
   ops::AttentionMechanism attention = ops::AttentionMechanism::automatic;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
   // The model's task. If config.json is for another one, the head starts from random values and the file's tensors of
@@ -141,7 +151,8 @@ std::shared_ptr<Model> load_model(const std::filesystem::path& folder, const Loa
 // Throws all of load_model's UserErrors, without allocating or reading weights. `mesh`: that of the ranks that will
 // share the model and are not connected yet (options.team is this rank alone).
 CheckedModel check_model(const std::filesystem::path& folder, const LoadOptions& options, const mesh::Mesh& mesh);
-// The same weights again as an independent, frozen model (a reference model).
+// The same weights again as an independent, frozen model (a reference model). Of a model with adapters its base, which
+// shares the weights that do not change.
 std::shared_ptr<Model> copy_model(const Model& model);
 
 // Writes config.json, generation_config.json and the weights under Hugging Face's names and in `dtype` (automatic: as

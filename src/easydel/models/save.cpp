@@ -1,11 +1,14 @@
 // Writes a model as a folder that transformers loads.
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <vector>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/models/adapter.h"
 #include "easydel/models/file_tensors.h"
 #include "easydel/models/load_types.h"
 #include "easydel/models/model.h"
@@ -31,33 +34,78 @@ std::string config_name(at::ScalarType type) {
   }
 }
 
+using Values = std::map<const nn::Entry*, Tensor>;  // whole
+
+// The value that is saved: with the adapters in it. It is computed only while it is written.
+struct Merged {
+  const Model* model;
+  const Values* values;
+
+  Tensor of(const nn::Entry& entry, bool shared = false) const {
+    Tensor value = values->at(&entry);
+    for (const auto& adapter : model->adapters())
+      value = adapter->merged(entry, value, shared, [this](const nn::Entry& own) { return values->at(&own); });
+    return value;
+  }
+};
+
 // A file's tensor from the parameters that form it; it is assembled only while it is written.
-weights::OutTensor written(const FileTensor& file, const std::map<const nn::Entry*, Tensor>& values,
-                           at::ScalarType type) {
-  const auto part = [&](const FilePart& one) {
-    const Tensor& whole = values.at(one.entry);
-    return one.index < 0 ? whole : whole.select(0, one.index);
-  };
-  if (file.is_parameter()) return tensor::to_file(file.name, part(file.parts.front()), type);
-  std::vector<std::pair<nn::TensorSource, Tensor>> parts;
-  for (const FilePart& one : file.parts) parts.emplace_back(one.entry->source, part(one));
+weights::OutTensor written(const FileTensor& file, const Merged& merged, at::ScalarType type) {
   weights::OutTensor out{file.name, tensor::dtype_of(type), file.shape, {}};
-  out.write = [parts = std::move(parts), name = file.name, shape = file.shape, type](const auto& sink) {
+  out.write = [file, merged, type](const auto& sink) {
     const at::NoGradGuard no_gradient;
-    const Tensor all = at::empty(shape, at::TensorOptions().dtype(type));
-    for (const auto& [source, value] : parts) source.part_of(all).copy_(value);
-    tensor::to_file(name, all, type).write(sink);
+    const auto part = [&](const FilePart& one) {
+      const Tensor whole = merged.of(*one.entry);
+      return one.index < 0 ? whole : whole.select(0, one.index);
+    };
+    if (file.is_parameter()) return tensor::to_file(file.name, part(file.parts.front()), type).write(sink);
+    const Tensor all = at::empty(file.shape, at::TensorOptions().dtype(type));
+    for (const FilePart& one : file.parts) one.entry->source.part_of(all).copy_(part(one));
+    tensor::to_file(file.name, all, type).write(sink);
   };
+  return out;
+}
+
+// An output layer that reads the embedding and has an adapter of its own is saved as a weight of its own.
+std::vector<weights::OutTensor> written_heads(const Model& model, const Merged& merged, at::ScalarType type) {
+  std::map<std::string, const nn::Entry*> heads;
+  for (const auto& adapter : model.adapters())
+    for (const Adapter::Layer& layer : adapter->layers())
+      if (layer.shared) heads[layer.module + ".weight"] = layer.base;
+  std::vector<weights::OutTensor> out;
+  for (const auto& [name, base] : heads) {
+    const at::ScalarType own = base->source.found_type;
+    const at::ScalarType as = type != at::ScalarType::Undefined  ? type
+                              : own != at::ScalarType::Undefined ? own
+                                                                 : model.file_type();
+    out.push_back({name, tensor::dtype_of(as), base->shape, {}});
+    out.back().write = [merged, base = base, name = name, as](const auto& sink) {
+      tensor::to_file(name, merged.of(*base, /*shared=*/true), as).write(sink);
+    };
+  }
   return out;
 }
 
 }  // namespace
 
+void refuse_unmergeable(const Model& model, const std::string& where) {
+  for (const auto& adapter : model.adapters())
+    for (const Adapter::Layer& layer : adapter->layers()) {
+      if (layer.shared && model.whole())
+        refuse(where, str("merging into ", layer.module, ", the shared output layer of a text part, is not built yet"),
+               "leave it out of lora.target_modules");
+      if (layer.parts.bias && !model.parameters().find(layer.module + ".bias"))
+        refuse(where, str("lora_bias cannot be merged: ", layer.module, " has no bias"),
+               "set merge_lora_before_save: false, or lora_bias: false");
+    }
+}
+
 void save_model(const Model& model, const std::filesystem::path& folder, DTypeSetting dtype, uint64_t max_shard_bytes) {
   const at::ScalarType type = scalar_type_of(dtype, model.file_type(), "dtype");
   const bool first = model.team().first();
+  refuse_unmergeable(model, folder.string());
   // Gathering is collective; only the first rank keeps the result.
-  std::map<const nn::Entry*, Tensor> values;
+  Values values;
   for (const nn::Entry& entry : model.parameters().entries()) {
     const at::NoGradGuard no_gradient;
     if (!entry.shard.defined())
@@ -67,12 +115,13 @@ void save_model(const Model& model, const std::filesystem::path& folder, DTypeSe
   }
   if (!first) return;
   files::make_directories(folder);
+  const Merged merged{&model, &values};
   std::vector<weights::OutTensor> tensors;
   const bool all_as_loaded = dtype == DTypeSetting::automatic;
   for (FileTensor& file : file_tensors(model.parameters())) {
     const bool as_loaded = all_as_loaded && file.type != at::ScalarType::Undefined;
     if (model.whole()) file.name = file.found;
-    tensors.push_back(written(file, values, as_loaded ? file.type : type));
+    tensors.push_back(written(file, merged, as_loaded ? file.type : type));
   }
   if (const WholeModel* const whole = model.whole())
     for (const std::string& name : whole->left_alone) {
@@ -80,11 +129,14 @@ void save_model(const Model& model, const std::filesystem::path& folder, DTypeSe
       tensors.push_back(
           tensor::to_file(name, value, all_as_loaded || !value.is_floating_point() ? value.scalar_type() : type));
     }
+  const auto heads = written_heads(model, merged, all_as_loaded ? at::ScalarType::Undefined : type);
+  std::ranges::copy(heads, std::back_inserter(tensors));
   weights::write_folder(folder, tensors, max_shard_bytes);
   Value config = model.whole() ? model.whole()->config : model.config();
   // Uses the spelling of the dtype key that the file already has.
   config.set(config.find("torch_dtype") && !config.find("dtype") ? "torch_dtype" : "dtype",
              Value::text(config_name(type)));
+  if (!heads.empty()) config.set("tie_word_embeddings", Value::boolean(false));
   // Packed weights were read as plain ones, and are written as such.
   std::erase_if(config.entries, [](const auto& entry) { return entry.first == "quantization_config"; });
   files::write(folder / "config.json", to_json(config, 2) + "\n");

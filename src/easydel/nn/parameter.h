@@ -52,6 +52,7 @@ struct Entry {
   bool trainable = true;
   bool router = false;         // a router's weight
   bool adapter = false;        // added to the model by a policy: no checkpoint of the model holds it
+  double rate = 1;             // multiplies the learning rate
   TensorSource source;         // where its values come from in a checkpoint, and back
   mesh::PartitionSpec layout;  // resolved, in our storage order; one entry per dimension
   std::shared_ptr<const collective::Team> team = collective::Team::alone();  // the ranks that hold the shards

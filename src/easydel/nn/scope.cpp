@@ -63,6 +63,7 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
   entry.trainable = options.trainable;
   entry.router = options.router;
   entry.adapter = options.adapter;
+  entry.rate = options.rate;
   std::vector<TensorSource> sources = options.sources;
   if (sources.empty()) {
     sources.emplace_back();

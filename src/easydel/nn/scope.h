@@ -73,6 +73,7 @@ struct ParameterOptions {
   bool trainable = true;
   bool router = false;   // Entry::router
   bool adapter = false;  // Entry::adapter: it starts from `initial`
+  double rate = 1;       // Entry::rate
 };
 
 class Scope {

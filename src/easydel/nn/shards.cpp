@@ -89,6 +89,7 @@ double squared_gradient_norm(const ParameterTable& table) {
   at::NoGradGuard no_gradient;
   double squares = 0;
   for (const Entry& entry : table.entries()) {
+    if (!entry.shard.defined()) continue;  // codes
     const Tensor& gradient = entry.shard.grad();
     if (!gradient.defined()) continue;
     // A shard that several ranks hold is counted by the first of them.

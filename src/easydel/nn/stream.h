@@ -57,6 +57,7 @@ class Stream {
   Tensor masked;  // bool [tokens]: tokens that are not attended (padding in a probe); undefined: none
   // Of each sequence the number of its last tokens whose results are requested; empty: all.
   std::vector<int64_t> requested;
+  bool adapters = true;  // false: weights are read without their adapters, as the base model has them
 
   int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }
   int64_t sequences() const { return cu_seqlens.empty() ? 0 : int64_t(cu_seqlens.size()) - 1; }

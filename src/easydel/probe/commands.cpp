@@ -60,6 +60,17 @@ int run_logits(const LogitsCommand& command) {
   request.quantization = config.quantization;
   request.attention = values.attn_mechanism;
   request.moe_method = values.moe_method;
+  const models::FoundModel found = models::find_base(request.model, "probe logits");
+  request.model = found.model;
+  if (!found.adapter.empty()) request.adapters.push_back(found.adapter);
+  for (const std::string& given : command.adapters) {  // FOLDER, or NAME=FOLDER
+    const size_t equals = files::exists(given) ? std::string::npos : given.find('=');
+    request.adapters.push_back(
+        hub::resolve_model(equals == std::string::npos ? given : given.substr(equals + 1), "--adapter"));
+  }
+  request.merged = command.merged;
+  if (request.merged && request.adapters.empty())
+    refuse("--merged", "there is no adapter to merge", "give --adapter FOLDER");
   core().logits(request);
   return 0;
 }

@@ -15,7 +15,9 @@ using elarge::Output;
 struct LogitsCommand {
   std::string dtype = "fp32";
   std::string model, inputs, output, trace, device = "auto";
-  std::vector<std::string> set;  // keys of a run: of its quantization, and how attention and experts are computed
+  std::vector<std::string> set;       // keys of a run: of its quantization, and how attention and experts are computed
+  std::vector<std::string> adapters;  // folders
+  bool merged = false;
 };
 int run_logits(const LogitsCommand& command);
 struct EngineCommand {

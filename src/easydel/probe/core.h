@@ -22,6 +22,8 @@ struct LogitsRequest {
   elarge::QuantizationConfig quantization = {};
   ops::AttentionMechanism attention = ops::AttentionMechanism::automatic;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
+  std::vector<std::filesystem::path> adapters = {};
+  bool merged = false;  // the adapters are merged into the weights first
 };
 struct EngineRequest {
   elarge::Config config;

@@ -18,9 +18,11 @@ class TorchCore final : public Core {
     if (request.trace) options.trace = *request.trace;
     options.device = request.device;
     options.dtype = request.dtype;
-    options.quantization = elarge::quantization_of(request.quantization, false);
+    options.quantization = elarge::quantization_of(request.quantization);
     options.attention = request.attention;
     options.moe_method = request.moe_method;
+    options.adapters = request.adapters;
+    options.merged = request.merged;
     probe::logits(request.model, request.inputs, request.output, options);
   }
   void engine(const EngineRequest& request, const elarge::Output& out) override { engine_lines(request, out); }

@@ -16,6 +16,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/names.h"
+#include "easydel/models/adapter.h"
 #include "easydel/models/config_reader.h"
 #include "easydel/models/embedding.h"
 #include "easydel/models/file_tensors.h"
@@ -254,7 +255,13 @@ void logits(const std::filesystem::path& folder, const std::filesystem::path& in
   load.key_prefix = "--";
   load.quantization = options.quantization;
   load.training = options.gradients && !options.quantization && (file->has("labels") || file->has("start_positions"));
+  for (const std::filesystem::path& adapter : options.adapters) {
+    load.adapters.push_back(models::adapter_in(adapter));
+    if (load.adapters.size() > 1) load.adapters.back().name = str("adapter", load.adapters.size());
+  }
   const auto model = models::load_model(folder, load);
+  if (options.merged)
+    for (const auto& adapter : model->adapters()) adapter->merge();
   refuse_unusable(*file, *model);
   const at::Device device = model->device();
 

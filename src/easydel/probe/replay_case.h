@@ -24,6 +24,7 @@ struct ReplayCase {
   std::string reference_scaled;  // a regular expression; empty: none
   double reference_scale = 1;
   std::unique_ptr<train::BatchSource> source;
+  std::filesystem::path adapter;  // that is trained, instead of the model; empty: none
 };
 
 ReplayCase read_replay_case(const std::filesystem::path& case_file, const std::filesystem::path& root);

@@ -165,8 +165,6 @@ ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
   const bool preference = trainer == "DPOTrainer";
   if (!preference && trainer != "SFTTrainer")
     refuse(where, "trainer " + trainer + " is not built yet", "built: SFTTrainer, DPOTrainer");
-  for (const char* name : {"peft", "adapter", "lora", "start_adapter"})
-    if (document.find(name)) refuse(where, "training adapters is not built yet");
   const Value* config = document.find("config");
   if (!config) refuse(where, "the case has no 'config'");
   if (preference && config->find("reference_free"))
@@ -174,6 +172,7 @@ ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
 
   ReplayCase out;
   out.model = find_folder(text("model"), case_file, root);
+  if (document.find("start_adapter")) out.adapter = case_file.parent_path() / text("start_adapter");
   out.source = read_recorded_batches(case_file.parent_path() / text("batches"), preference);
   Arguments arguments(*config, where);
   train::TrainerConfig& common = out.trainer.common;
@@ -181,7 +180,8 @@ ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
   out.overrides = router_overrides(arguments);
   if (preference) {
     auto dpo = read_dpo(arguments);
-    read_reference(document, out, *dpo, where);
+    // The reference of an adapter is the model without it.
+    if (out.adapter.empty() || document.find("reference_model")) read_reference(document, out, *dpo, where);
     out.trainer.use<train::DpoConfig>(dpo);
   } else {
     out.trainer.use<train::SftConfig>(read_sft(arguments));

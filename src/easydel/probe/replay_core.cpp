@@ -4,6 +4,8 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/regular_expression.h"
+#include "easydel/models/adapter.h"
+#include "easydel/models/adapter_names.h"
 #include "easydel/probe/replay_case.h"
 #include "easydel/train/trainer.h"
 
@@ -39,7 +41,8 @@ std::string parameters_of(models::Model& model) {
     one.set("abs_sum", Value::number(values.abs().sum().item<double>()));
     one.set("l2", Value::number(at::linalg_vector_norm(values).item<double>()));
     one.set("first", first);
-    out.set(entry.path, one);
+    // As PEFT names the parameters of a model that it wraps.
+    out.set(entry.adapter ? models::peft_name(entry) : entry.path, one);
   }
   return to_json(out, 1) + "\n";
 }
@@ -67,6 +70,7 @@ Replay replay(const std::filesystem::path& case_file, const std::filesystem::pat
   parts.load.dtype = parts.load.param_dtype = models::DTypeSetting::fp32;
   parts.load.training = true;
   parts.load.overrides = replayed.overrides;
+  if (!replayed.adapter.empty()) parts.load.adapters.push_back(models::adapter_in(replayed.adapter));
   parts.model = models::load_model(replayed.model, parts.load);
   parts.side.reference.model = scaled_reference(replayed, parts.load);
   parts.trainer = replayed.trainer;

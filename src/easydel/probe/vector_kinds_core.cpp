@@ -10,6 +10,7 @@ VectorKind cross_entropy_vectors();
 VectorKind jsd_vectors();
 VectorKind kl_estimators_vectors();
 VectorKind lora_targets_vectors();
+VectorKind peft_adapter_vectors();
 VectorKind losses_vectors();
 VectorKind mask_info_vectors();
 VectorKind model_logits_vectors();
@@ -38,6 +39,7 @@ const std::vector<VectorKind>& core_vector_kinds() {
       jsd_vectors(),
       kl_estimators_vectors(),
       lora_targets_vectors(),
+      peft_adapter_vectors(),
       losses_vectors(),
       mask_info_vectors(),
       model_logits_vectors(),

@@ -115,6 +115,8 @@ VectorFile read_vectors(const std::filesystem::path& path) {
 std::string kind_of(const VectorFile& file) {
   for (const auto& [key, prefix] : {std::pair{"kind", ""}, std::pair{"table", "table_"}})
     if (const Value* named = file.document.find(key); named && named->is_text()) return prefix + named->scalar;
+  // An adapter that PEFT saved, with the logits of its model.
+  if (file.document.find("lora_config") && file.document.find("base_model")) return "peft_adapter";
   std::filesystem::path name = file.path.filename();
   while (name.extension() == ".gz" || name.extension() == ".json") name = name.stem();
   return (files::absolute(file.path).parent_path().filename() / name).string();

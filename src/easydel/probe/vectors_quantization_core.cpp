@@ -87,7 +87,7 @@ Value quantization(const VectorCase& vector, const VectorFile& file) {
   const Value* const axis = vector.body.find("axis");
   const Tensor matrix = matrix_of(vector, file);
   const Tensor rows = axis && axis->scalar == "row" ? matrix.t().contiguous() : matrix;
-  const quant::Codes weight = quant::quantize(rows, read(method, vector, part).weight_format(false)->format);
+  const quant::Codes weight = quant::quantize(rows, read(method, vector, part).weight_format()->format);
   const quant::Unpacked kept = quant::unpack(*weight);
   const Tensor values = ops::dequantized(*weight, at::kFloat);
   Value out = Value::map();
@@ -149,7 +149,7 @@ Value model_quantize(const VectorCase& vector, const VectorFile&) {
   elarge::QuantizationConfig read;
   config::read_section(config::section_of<elarge::QuantizationConfig>(), section, &read, "", problems);
   problems.throw_if_any();
-  nn::Quantizer quantizer(*elarge::quantization_of(read, false));
+  nn::Quantizer quantizer(*elarge::quantization_of(read));
   std::vector<std::string> taken;
   const auto table = models::plan_parameters(config, vector.id);
   for (const nn::Entry& entry : table->entries()) {

@@ -18,6 +18,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/data/encode.h"
+#include "easydel/models/adapter.h"
 #include "easydel/train/sequence_logps.h"
 
 namespace easydel::train {
@@ -121,6 +122,9 @@ class Dpo final : public Method {
       : config_(setting.trainer.own_as<DpoConfig>()),
         common_(setting.trainer.common),
         reference_(setting.side.reference.model) {
+    if (config_.sync_ref_model && setting.model && !setting.model->adapters().empty())
+      refuse("trainer.sync_ref_model", "a reference that follows the model is not built yet for adapters",
+             "leave it out: the reference is the model without its adapter");
     if (!reference_ && !config_.reference_free && setting.model) reference_ = models::copy_model(*setting.model);
     if (setting.tokenizer) encoder_.emplace(setting.tokenizer, data::EncoderOptions{});
   }

@@ -50,7 +50,7 @@ void Optimizer::step(double rate) {
     nn::Entry& entry = *slot.entry;
     const bool changes = entry.shard.grad().defined();
     const Tensor copy = changes && slot.rule->copies() && entry.forms ? entry.forms->copy() : Tensor();
-    if (changes) update(slot, rate, copy);
+    if (changes) update(slot, rate * entry.rate, copy);
     entry.written();
     if (copy.defined()) entry.forms->copied();
   }

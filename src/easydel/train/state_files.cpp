@@ -10,6 +10,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/kernels/accumulation_order.h"
+#include "easydel/models/adapter.h"
 #include "easydel/nn/shards.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/executor.h"
@@ -116,6 +117,16 @@ std::string order_class(at::ScalarType compute) {
   return str("ascending-1, ", of_bf16, tensor::executor().size(), " threads");
 }
 
+const models::Adapter* trained_adapter(const models::Model& model) {
+  return model.adapters().empty() ? nullptr : model.adapters().back().get();
+}
+
+bool merges_adapter(const models::Model& model, bool merge_lora_before_save) {
+  const bool codes =
+      std::ranges::any_of(model.parameters().entries(), [](const nn::Entry& entry) { return !entry.shard.defined(); });
+  return trained_adapter(model) && merge_lora_before_save && !codes;
+}
+
 bool is_of_training(std::string_view name) {
   return name == state_name || name == "manifest.json" || name.starts_with("optimizer/") ||
          (name.starts_with("optimizer-") && name.ends_with(".safetensors"));
@@ -174,7 +185,11 @@ std::optional<bool> asked_for_optimizer(const Value& document) {
 
 std::string missing_in_state(const fs::path& checkpoint, const std::set<std::string>& listed) {
   const auto not_listed = [](std::string_view name) { return str("its manifest.json does not list ", name); };
-  for (const std::string& name : {std::string(state_name), std::string("config.json")})
+  const std::string adapter = "adapter/";
+  const bool is_adapter = listed.contains(adapter + std::string(models::adapter_config_name));
+  std::vector<std::string> needed = {std::string(state_name)};
+  needed.push_back(is_adapter ? adapter + std::string(models::adapter_weights_name) : "config.json");
+  for (const std::string& name : needed)
     if (!listed.contains(name)) return not_listed(name);
   constexpr std::string_view whole = "model.safetensors", index = "model.safetensors.index.json";
   if (listed.contains(std::string(index))) {
@@ -183,7 +198,7 @@ std::string missing_in_state(const fs::path& checkpoint, const std::set<std::str
     if (!map || !map->is_map()) return str(index, " has no weight_map");
     for (const auto& [tensor, shard] : map->entries)
       if (!listed.contains(shard.scalar)) return not_listed(shard.scalar);
-  } else if (!listed.contains(std::string(whole))) {
+  } else if (!is_adapter && !listed.contains(std::string(whole))) {
     return not_listed(whole);
   }
   const RunState state = read_state(checkpoint);
@@ -242,7 +257,8 @@ void write_optimizer(const Ranks& ranks, const fs::path& folder, Optimizer& opti
     const Tensor whole = entry ? nn::whole_of(*entry, part) : part;
     if (ranks.first()) tensors.push_back(out_tensor(name, whole));
   };
-  const bool masters = ranks.any(ranks.first() && !model_is_fp32(folder));
+  // An adapter is saved in fp32.
+  const bool masters = ranks.any(ranks.first() && !files::exists(adapter_folder(folder)) && !model_is_fp32(folder));
   for (const Optimizer::Slot& slot : optimizer.slots()) {
     const std::string& path = slot.entry->path;
     if (masters) add("master." + path, slot.entry->shard, slot.entry);
@@ -263,10 +279,13 @@ void read_optimizer(const fs::path& folder, const models::LoadOptions& load, mod
     log::warning(folder.string(),
                  " has no optimizer state (save_optimizer_state: false); training continues with fresh moments");
   const bool masters = file && !optimizer.slots().empty() && file->has("master." + optimizer.slots()[0].entry->path);
-  if (!masters) {
+  if (const models::Adapter* const adapter = trained_adapter(model)) {
+    models::load_adapter(model, *adapter, adapter_folder(folder));
+  } else if (!masters) {
     const auto saved = models::load_model(folder, load);
     const c10::AutoGradMode no_grad(false);
     for (nn::Entry& entry : model.parameters().entries()) {
+      if (!entry.trainable) continue;
       const nn::Entry* other = saved->parameters().find(entry.path);
       if (!other || other->shard.sizes() != entry.shard.sizes())
         refuse(folder.string(), "its model has not the parameters of this run's; see " + entry.path,

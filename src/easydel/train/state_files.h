@@ -50,6 +50,13 @@ struct RunState {
 // order on every instruction set; torch's sums depend on the number of threads.
 std::string order_class(at::ScalarType compute);
 
+// Where a checkpoint has its adapter, in PEFT's files.
+inline std::filesystem::path adapter_folder(const std::filesystem::path& checkpoint) { return checkpoint / "adapter"; }
+// The adapter that a run trains; null: it trains the model.
+const models::Adapter* trained_adapter(const models::Model& model);
+// Whether the run ends with a merged model in addition to its adapter. Codes are never merged.
+bool merges_adapter(const models::Model& model, bool merge_lora_before_save);
+
 // Whether a checkpoint's file is only for resuming, and not part of the model.
 bool is_of_training(std::string_view name);
 

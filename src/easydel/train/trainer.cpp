@@ -8,6 +8,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/models/adapter.h"
 #include "easydel/train/router_watch.h"
 
 namespace easydel::train {
@@ -268,10 +269,19 @@ std::filesystem::path Trainer::keep_diverged(int64_t step) {
 }
 
 void Trainer::write_checkpoint(const std::filesystem::path& folder, const RunState& state) {
-  models::save_model(*parts_.model, folder, parts_.save_dtype);
+  const models::Adapter* const adapter = trained_adapter(*parts_.model);
+  // A run with an adapter saves it alone, and at its end the whole model, too.
+  const bool whole =
+      !adapter || (merges_adapter(*parts_.model, config().merge_lora_before_save) && state.step == plan_.steps);
+  if (adapter) {
+    const std::string name = parts_.model_name.empty() ? parts_.model->folder().string() : parts_.model_name;
+    models::save_adapter(*parts_.model, *adapter, adapter_folder(folder), name);
+  }
+  if (whole) models::save_model(*parts_.model, folder, parts_.save_dtype);
   if (config().save_optimizer_state) write_optimizer(ranks_, folder, *optimizer_, method_->state());
   if (!ranks_.first()) return;
-  if (parts_.tokenizer) text::save_tokenizer(*parts_.tokenizer, folder);
+  if (parts_.tokenizer && adapter) text::save_tokenizer(*parts_.tokenizer, adapter_folder(folder));
+  if (parts_.tokenizer && whole) text::save_tokenizer(*parts_.tokenizer, folder);
   write_state(folder, state);
 }
 

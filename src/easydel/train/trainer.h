@@ -33,6 +33,7 @@ struct TrainerParts {
   models::DTypeSetting save_dtype =
       models::DTypeSetting::automatic;  // of saved weights, as models::save_model takes it
   Value document;                       // the run's configuration, for state.json
+  std::string model_name = {};          // as adapters name their model; empty: its folder
   Watcher* watcher = nullptr;           // outlives the trainer
 };
 

@@ -250,7 +250,9 @@ struct TrainerConfig {
         field<&C::grain_shard_index>("Part of the data.", loader),
         field<&C::grain_shard_count>("Parts of the data.", loader),
         field<&C::dataloader_num_workers>("Processes that load.", loader),
-        field<&C::merge_lora_before_save>("Merge adapters.", no_effect("there are no adapters here yet")),
+        field<&C::merge_lora_before_save>(
+            "Save the model with its adapter merged at the end of the run, in addition to "
+            "the adapter. Checkpoints before the end hold the adapter alone."),
         field<&C::save_tpu_preemption_checkpoints>("Save when the run is asked to stop.",
                                                    no_effect("SIGTERM always saves")),
         field<&C::step_start_point>("Start at another step.", not_built("beginning at another step")),

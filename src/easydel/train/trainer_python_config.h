@@ -85,7 +85,7 @@ struct TrainerPythonConfig {
         field<&C::pruning_module>("An object: only in Python.", not_built("pruning while training")),
         field<&C::straight_through_emulator>("A function: only in Python.", not_built("quantization-aware training")),
         field<&C::merge_lora_before_tpu_preemption_save>("Merge adapters when the run is asked to stop.",
-                                                         no_effect("there are no adapters here yet")),
+                                                         no_effect("only the end of a run merges adapters")),
         field<&C::generation_do_sample>("Whether to sample.", no_effect("generation_interval is not built yet")),
         field<&C::generation_num_return_sequences>("Completions.", no_effect("generation_interval is not built yet")),
         field<&C::generation_shard_inputs>("Shard the prompts.", no_effect("generation_interval is not built yet")),

@@ -8,6 +8,7 @@
 #include "easydel/base/names.h"
 #include "easydel/base/regular_expression.h"
 #include "easydel/data/save_dataset.h"
+#include "easydel/models/adapter.h"
 #include "easydel/models/load_types.h"
 #include "easydel/train/router_watch.h"
 #include "easydel/train/state_files.h"
@@ -63,9 +64,10 @@ int64_t activation_estimate(const TrainerParts& parts, int64_t tokens) {
 int64_t checkpoint_bytes(const TrainerParts& parts, const RunPlan& plan) {
   const auto each =
       int64_t(c10::elementSize(models::scalar_type_of(parts.save_dtype, parts.model->file_type(), "save_dtype")));
-  const int64_t weights = each * plan.parameters;
+  const bool adapter = trained_adapter(*parts.model) != nullptr;
+  const int64_t weights = adapter ? 4 * plan.trainable : each * plan.parameters;
   if (!parts.trainer.common.save_optimizer_state) return weights;
-  return weights + plan.optimizer_bytes + (each == 4 ? 0 : 4 * plan.trainable);
+  return weights + plan.optimizer_bytes + (each == 4 || adapter ? 0 : 4 * plan.trainable);
 }
 
 void warn_of_full_disk(const RunPlan& plan) {
@@ -169,7 +171,7 @@ void Trainer::freeze() {
   for (nn::Entry& entry : parts_.model->parameters().entries()) {
     if (pattern.found_in(entry.path)) {  // loaded as frozen, or as trainable by another program
       entry.trainable = false;
-      entry.shard.set_requires_grad(false);
+      if (entry.shard.defined()) entry.shard.set_requires_grad(false);
       ++frozen;
     }
     left += entry.trainable;
@@ -205,7 +207,7 @@ void Trainer::make_plan() {
   RunPlan& plan = plan_;
   for (const nn::Entry& entry : parts_.model->parameters().entries()) {
     plan.parameters += entry.elements();
-    plan.weight_bytes += int64_t(entry.shard.nbytes());
+    if (entry.shard.defined()) plan.weight_bytes += int64_t(entry.shard.nbytes());
     if (!entry.trainable) continue;
     plan.trainable += entry.elements();
     plan.gradient_bytes += int64_t(entry.shard.nbytes());
@@ -263,6 +265,8 @@ Trainer::Trainer(TrainerParts parts, Composing)
   check(&parts_.model->team() == parts_.load.team.get(), "the model is on other ranks than its load options");
   if (ranks_.first()) checkpoints_.lock();
   freeze();
+  if (merges_adapter(*parts_.model, config().merge_lora_before_save))
+    models::refuse_unmergeable(*parts_.model, "trainer.merge_lora_before_save");
   router_losses_ = wants_router_losses(*parts_.model, config().aux_loss_enabled);
   method_ = build_method({parts_.trainer, parts_.mixture, parts_.tokenizer, parts_.model, parts_.side});
 }

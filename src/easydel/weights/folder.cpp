@@ -89,8 +89,7 @@ void refuse_adapter(const fs::path& folder) {
   refuse(folder.string(),
          str("is an adapter", kind.empty() ? "" : " (" + kind + ")", base.empty() ? "" : " of '" + base + "'",
              ", not a model"),
-         str("give ", base.empty() ? "its model" : "'" + base + "'",
-             "; adapters are not built yet (--adapter will load one beside its model)"));
+         str("give ", base.empty() ? "its model" : "'" + base + "'", ", and this folder with --adapter"));
 }
 
 // The only file of a folder with this ending, or the index; empty: none. Several files without an index are refused. A

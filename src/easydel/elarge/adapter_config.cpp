@@ -1,0 +1,55 @@
+#include "easydel/elarge/adapter_config.h"
+
+#include <set>
+
+#include "easydel/base/error.h"
+#include "easydel/hub/resolve.h"
+
+namespace easydel::elarge {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The keys of the section that say how a run goes on from an adapter. All others are facts of the adapter.
+const std::set<std::string> of_the_run = {"adapter", "dropout", "lora_plus_ratio", "init_lora_weights"};
+
+// What the folder says, with the section's keys of the run.
+LoraConfig joined(const LoraConfig& section, LoraConfig held, const std::string& folder) {
+  const Value given = config::write(section), own = config::write(held);
+  for (const std::string& key : section.given)
+    if (!of_the_run.contains(key) && !(*given.find(key) == *own.find(key)))
+      refuse("lora." + key,
+             str(to_yaml_flow(*given.find(key)), " contradicts lora.adapter, which has ", to_yaml_flow(*own.find(key)),
+                 " (", folder, ")"),
+             "leave the key out: the adapter's own configuration holds");
+  if (section.given.contains("dropout")) held.dropout = section.dropout;
+  held.lora_plus_ratio = section.lora_plus_ratio;
+  return held;
+}
+
+}  // namespace
+
+std::optional<RunAdapter> adapter_of(const Config& config, bool training) {
+  const fs::path named = hub::resolve_model(config.model.name_or_path, "model.name_or_path", config.model.revision,
+                                            hub::ModelFiles::description);
+  const fs::path own = models::find_base(named, "model.name_or_path", hub::ModelFiles::description).adapter;
+  if (config.lora && config.lora->adapter) {
+    if (!own.empty())
+      refuse("lora.adapter", str("model.name_or_path is an adapter already: ", own.string()),
+             "name the model itself in model.name_or_path");
+    fs::path folder = hub::resolve_model(*config.lora->adapter, "lora.adapter");
+    if (!models::is_adapter(folder) && models::is_adapter(folder / "adapter")) folder /= "adapter";
+    LoraConfig held = models::read_adapter_config(folder).lora;
+    return RunAdapter{joined(*config.lora, std::move(held), folder.string()), folder, "lora.adapter"};
+  }
+  if (!own.empty()) {
+    if (config.lora && training)
+      refuse("lora", str("model.name_or_path is an adapter already: ", own.string()),
+             "leave the section out to go on training that adapter, or name the model itself");
+    return RunAdapter{models::read_adapter_config(own).lora, own, "model.name_or_path"};
+  }
+  if (!training || (!config.lora && !config.quantization.weight_format())) return std::nullopt;
+  return RunAdapter{config.lora.value_or(LoraConfig{}), {}, "lora"};
+}
+
+}  // namespace easydel::elarge

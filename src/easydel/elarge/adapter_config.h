@@ -1,0 +1,22 @@
+// The adapter of a run: the section `lora`, and model.name_or_path where it names an adapter. A face: no torch.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "easydel/elarge/elarge.h"
+
+namespace easydel::elarge {
+
+struct RunAdapter {
+  LoraConfig config;
+  std::filesystem::path folder;  // of its values; empty: it starts from initial values
+  std::string where = "lora";    // how errors name it
+};
+
+// Nothing: the run has no adapter. A section `lora` without a folder is for training alone. If the weights are codes,
+// training without the section has an adapter with its defaults. UserError: the folder cannot be read, or the section
+// contradicts it.
+std::optional<RunAdapter> adapter_of(const Config& config, bool training);
+
+}  // namespace easydel::elarge

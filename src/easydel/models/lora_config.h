@@ -1,0 +1,148 @@
+// The settings of LoRA adapters: the section `lora`, and adapter_config.json as PEFT 0.21.2 writes it. A face: no
+// torch.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "easydel/base/error.h"
+#include "easydel/config/fields.h"
+#include "easydel/hub/resolve.h"
+
+namespace easydel::models {
+
+enum class LoraBias : uint8_t { none, all, lora_only };
+constexpr auto choices(LoraBias) {
+  using config::Choice;
+  return std::array{Choice{LoraBias::none, "none"}, Choice{LoraBias::all, "all"},
+                    Choice{LoraBias::lora_only, "lora_only"}};
+}
+
+// Initial values of A and B. Of an embedding, whose A is looked up, the two change places.
+enum class LoraInit : uint8_t {
+  usual,     // A as torch's linear layers start, B zero
+  gaussian,  // A normal with standard deviation 1 / r, B zero
+  random     // A and B as torch's linear layers start: an adapter that changes the model from the beginning
+};
+constexpr auto choices(LoraInit) {
+  using config::Choice;
+  return std::array{Choice{LoraInit::usual, "default"}.also("true"), Choice{LoraInit::gaussian, "gaussian"},
+                    Choice{LoraInit::random, "random"}.also("false")};
+}
+
+// A regular expression that matches the whole path of a layer, or names: a path, or its end after a dot. The word
+// all-linear stands for all linear layers but the output layer.
+using LayerNames = std::variant<std::string, std::vector<std::string>>;
+inline constexpr std::string_view all_linear = "all-linear";
+
+struct LoraConfig {
+  int64_t r = 16;
+  double alpha = 32;
+  double dropout = 0;
+  LayerNames target_modules = std::string(all_linear);
+  std::optional<LayerNames> exclude_modules;
+  config::Many<int64_t> layers_to_transform;
+  config::Many<std::string> layers_pattern;
+  Value rank_pattern, alpha_pattern;
+  bool use_rslora = false, use_dora = false, lora_bias = false;
+  LoraBias bias = LoraBias::none;
+  LoraInit init_lora_weights = LoraInit::usual;
+  std::optional<double> lora_plus_ratio;
+  config::Many<std::string> modules_to_save;
+  std::optional<std::string> adapter;
+  bool fan_in_fan_out = false;
+  std::optional<std::vector<std::string>> target_parameters;
+  Value trainable_token_indices;
+  std::set<std::string> given;  // keys that the document gave
+
+  static constexpr auto doc = "Low-rank adapters (LoRA). The presence of the section turns them on.";
+  static constexpr auto given_keys = &LoraConfig::given;
+  template <class C>
+  static constexpr auto fields() {
+    using namespace config;
+    return std::array{
+        field<&C::r>("Rank of the adapters. A higher rank can learn more and costs more memory.", at_least(1),
+                     alias("rank")),
+        field<&C::alpha>("Adapters are scaled by alpha / r.", above(0), alias("lora_alpha")),
+        field<&C::dropout>("Dropout on the input of the adapters.", between(0, 1), alias("lora_dropout")),
+        field<&C::target_modules>("Layers that get adapters: a list of names (q_proj), a regular expression that "
+                                  "matches a layer's whole path, or all-linear, which leaves out the output layer. "
+                                  "Embeddings and lm_head are named."),
+        field<&C::exclude_modules>("Layers that get none although target_modules finds them."),
+        field<&C::layers_to_transform>("Indices of the layers that get adapters; empty: all."),
+        field<&C::layers_pattern>("With layers_to_transform: the name before the index (layers); empty: any."),
+        field<&C::rank_pattern>("Other ranks for some layers: {regular expression of the end of a path: rank}."),
+        field<&C::alpha_pattern>("Other values of alpha for some layers, as rank_pattern."),
+        field<&C::use_rslora>("Scale the adapters by alpha / sqrt(r) instead, which suits high ranks.",
+                              alias("rslora")),
+        field<&C::use_dora>("DoRA: a trained length for each row of the weight (arXiv:2402.09353). Learns more at low "
+                            "ranks and is slower.",
+                            alias("dora")),
+        field<&C::bias>("Biases that are trained, too: none, all, or those of adapted layers."),
+        field<&C::lora_bias>("B has a bias, which is trained."),
+        field<&C::init_lora_weights>("How adapters start: default (the model is unchanged), gaussian, or random.",
+                                     alias("init")),
+        field<&C::lora_plus_ratio>("LoRA+: B learns at this multiple of the learning rate (arXiv:2402.12354).",
+                                   above(0), alias("loraplus_lr_ratio")),
+        field<&C::modules_to_save>("Layers that are trained in full and saved with the adapter."),
+        field<&C::adapter>("Folder of an adapter to start from. Its adapter_config.json gives the other keys.",
+                           alias("adapter_name_or_path")),
+        field<&C::fan_in_fan_out>("Weights are stored transposed.", no_effect("the model says how it stores weights")),
+        field<&C::target_parameters>("Stacked weights of experts that get adapters.",
+                                     not_built("adapters on stacked experts")),
+        field<&C::trainable_token_indices>("Rows of the embedding that are trained.",
+                                           not_built("training single rows of the embedding")),
+    };
+  }
+  void settle(config::Keys& keys);
+
+  // The rank and the scale of the layer at `path`.
+  int64_t rank_of(std::string_view path) const;
+  double scale_of(std::string_view path) const;
+};
+
+// The content of adapter_config.json.
+struct AdapterConfig {
+  LoraConfig lora;
+  std::string base;  // name or path of the model; empty: not said
+};
+
+constexpr std::string_view adapter_config_name = "adapter_config.json",
+                           adapter_weights_name = "adapter_model.safetensors";
+
+bool is_adapter(const std::filesystem::path& folder);
+// UserError "adapter_config.json: ...": there is none, another peft_type, a field that is unknown or not built and is
+// neither null nor its default, a wrong value. Files of earlier and later versions of PEFT are read, too.
+AdapterConfig read_adapter_config(const std::filesystem::path& folder);
+// All fields, in PEFT's order. `task`: PEFT's word for it ("CAUSAL_LM"); empty: null.
+Value written_adapter_config(const LoraConfig& lora, const std::string& base, const std::string& task);
+
+struct AdapterOptions {
+  LoraConfig config;
+  std::string name = "default";
+  std::filesystem::path folder = {};  // of its values; empty: it starts from initial values
+  double weight = 1;                  // multiplies what it adds
+  std::string where = "lora";         // how errors name it
+  uint64_t seed = 0;                  // of its initial values
+};
+
+// The options of an adapter that a folder holds. UserError as read_adapter_config.
+AdapterOptions adapter_in(const std::filesystem::path& folder);
+
+// A model's folder and the adapter over it.
+struct FoundModel {
+  std::filesystem::path model;
+  std::filesystem::path adapter;  // empty: none
+};
+// `folder` itself, or if it is an adapter, or a checkpoint of training one, the adapter and its base's folder: the path
+// or hub name that its configuration gives, taken from here or from the adapter's folder. UserError if it is not found.
+FoundModel find_base(const std::filesystem::path& folder, const std::string& where,
+                     hub::ModelFiles files = hub::ModelFiles::all);
+
+}  // namespace easydel::models

@@ -1,0 +1,244 @@
+#include "easydel/nn/adapted_weight.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/sub.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "easydel/base/error.h"
+#include "easydel/ops/activation.h"
+
+namespace easydel::nn {
+namespace {
+
+// y + scale * p, given -p if the scale is positive: subtracting +0 leaves every number as it is, while adding it would
+// make +0 of -0.
+class Sum {
+ public:
+  explicit Sum(double scale) : scale_(scale) {}
+  // The input of B that makes the product of the right sign.
+  Tensor input(const Tensor& low) const { return scale_ < 0 ? low : -low; }
+  Tensor operator()(const Tensor& y, const Tensor& product) const { return at::sub(y, product, std::fabs(scale_)); }
+
+ private:
+  double scale_;
+};
+
+class AdaptedHeads final : public WeightStack {
+ public:
+  AdaptedHeads(std::shared_ptr<WeightStack> base, const LowRank& adapter, const HeadRows& rows,
+               std::shared_ptr<const AdapterSwitch> state)
+      : base_(std::move(base)), transposed_(rows.transposed), sum_(adapter.scale), state_(std::move(state)) {
+    b_ = adapter.b.entry().weight->by_head(rows);
+    a_ = adapter.a.entry().weight->by_head({1, 0, adapter.a.entry().shape[0], transposed_});
+  }
+  Tensor product(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, Pass& pass) override {
+    const Tensor y = base_->product(x, begin, bias, pass);
+    if (!pass.stream().adapters || state_->merged) return y;
+    const std::vector<int64_t> all = {0, x.size(0)};
+    const Tensor low = sum_.input(transposed_ ? b_->product(x, begin, {}, pass) : a_->product(x, all, {}, pass));
+    return sum_(y, transposed_ ? a_->product(low, all, {}, pass) : b_->product(low, begin, {}, pass));
+  }
+
+ private:
+  std::shared_ptr<WeightStack> base_, a_, b_;
+  bool transposed_;
+  Sum sum_;
+  std::shared_ptr<const AdapterSwitch> state_;
+};
+
+class AdaptedWeight : public Weight {
+ public:
+  AdaptedWeight(std::shared_ptr<Weight> base, Parameter parameter, LowRank adapter,
+                std::shared_ptr<const AdapterSwitch> state)
+      : base_(std::move(base)),
+        parameter_(parameter),
+        adapter_(std::move(adapter)),
+        sum_(adapter_.scale),
+        state_(std::move(state)) {}
+
+  Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, Pass& pass) override {
+    const Tensor y = base_->product(x, bias, name, pass);
+    return is_off(pass) ? y : with_adapter(y, x, bias, pass);
+  }
+  Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
+                       std::string_view name, Pass& pass) override {
+    const Tensor y = base_->gated_product(gate, up, kind, bias, name, pass);
+    return is_off(pass) ? y : with_adapter(y, ops::gated(gate, up, kind), bias, pass);
+  }
+  std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override {
+    std::vector<ops::Factors> out = base_->factors(x, pass);
+    if (is_off(pass)) return out;
+    const Tensor low = weight_of(adapter_.a).product(dropped(x, pass), {}, {}, pass) * adapter_.scale;
+    for (ops::Factors& one : weight_of(adapter_.b).factors(low, pass)) out.push_back(std::move(one));
+    return out;
+  }
+  Tensor lookup(const Tensor& indices, int64_t padding, Pass& pass) override {
+    return base_->lookup(indices, padding, pass);
+  }
+  std::shared_ptr<WeightStack> by_head(const HeadRows& rows) override {
+    return std::make_shared<AdaptedHeads>(base_->by_head(rows), adapter_, rows, state_);
+  }
+  Tensor values() const override { return base_->values(); }
+
+ protected:
+  static Weight& weight_of(const Parameter& parameter) { return *parameter.entry().weight; }
+  bool is_off(const Pass& pass) const { return !pass.stream().adapters || state_->merged; }
+  Tensor dropped(const Tensor& x, const Pass& pass) const {
+    return pass.random().dropout(adapter_.path + ".lora_dropout", x, adapter_.dropout);
+  }
+
+  std::shared_ptr<Weight> base_;
+  Parameter parameter_;
+  LowRank adapter_;
+  Sum sum_;
+
+ private:
+  // y is the base's result of x.
+  Tensor with_adapter(const Tensor& y, const Tensor& x, const Tensor& bias, Pass& pass) {
+    const Tensor input = dropped(x, pass);
+    const Tensor low = sum_.input(weight_of(adapter_.a).product(input, {}, {}, pass));
+    const Tensor product = weight_of(adapter_.b).product(low, {}, {}, pass);
+    if (adapter_.magnitude) return with_lengths(y, input, x, product, bias, pass);
+    const Tensor out = sum_(y, product);
+    return adapter_.bias ? out + adapter_.bias.value().to(out.scalar_type()) * adapter_.scale : out;
+  }
+
+  // DoRA: ratio * (W x + scale * B A x) + bias, where ratio is the trained length of a row over its present one. While
+  // x drops out, the base's own part of the difference is computed with what is left of x, as PEFT does.
+  Tensor with_lengths(const Tensor& y, const Tensor& input, const Tensor& x, const Tensor& product, const Tensor& bias,
+                      Pass& pass) {
+    const Tensor ratio = adapter_.magnitude.value().to(at::kFloat) / lengths();
+    const Tensor plain = !input.is_same(x) ? base_->product(input, {}, {}, pass)
+                         : bias.defined()  ? y - bias.to(y.scalar_type())
+                                           : y;
+    const double scale = std::fabs(adapter_.scale);
+    const Tensor less = plain.to(at::kFloat) * (1 - ratio) + product.to(at::kFloat) * (ratio * scale);
+    return (y.to(at::kFloat) - less).to(y.scalar_type());
+  }
+
+  // They change once a step.
+  Tensor lengths() {
+    const std::array<uint64_t, 3> versions = {parameter_.entry().version, adapter_.a.entry().version,
+                                              adapter_.b.entry().version};
+    if (!lengths_.defined() || versions != versions_) {
+      const c10::InferenceMode kept_for_training(false);
+      lengths_ = row_lengths(parameter_.value().detach(), adapter_.a.value().detach(), adapter_.b.value().detach(),
+                             adapter_.scale);
+      versions_ = versions;
+    }
+    return lengths_;
+  }
+
+  std::shared_ptr<const AdapterSwitch> state_;
+  Tensor lengths_;
+  std::array<uint64_t, 3> versions_ = {};
+};
+
+class AdaptedEmbedding final : public AdaptedWeight {
+ public:
+  AdaptedEmbedding(std::shared_ptr<Weight> base, LowRank adapter, std::shared_ptr<const AdapterSwitch> state)
+      : AdaptedWeight(std::move(base), {}, std::move(adapter), std::move(state)) {}
+
+  // A tied head reads the base by itself, without this adapter, as in PEFT.
+  Tensor lookup(const Tensor& indices, int64_t padding, Pass& pass) override {
+    const Tensor y = base_->lookup(indices, padding, pass);
+    if (is_off(pass)) return y;
+    const Tensor low = weight_of(adapter_.a).lookup(indices, padding, pass);
+    return sum_(y, weight_of(adapter_.b).product(sum_.input(low), {}, {}, pass));
+  }
+};
+
+class ReplacedWeight final : public Weight {
+ public:
+  ReplacedWeight(std::shared_ptr<Weight> base, std::shared_ptr<Weight> own, std::shared_ptr<const AdapterSwitch> state)
+      : base_(std::move(base)), own_(std::move(own)), state_(std::move(state)) {}
+
+  Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, Pass& pass) override {
+    return of(pass).product(x, bias, name, pass);
+  }
+  Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
+                       std::string_view name, Pass& pass) override {
+    return of(pass).gated_product(gate, up, kind, bias, name, pass);
+  }
+  std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override { return of(pass).factors(x, pass); }
+  Tensor lookup(const Tensor& indices, int64_t padding, Pass& pass) override {
+    return of(pass).lookup(indices, padding, pass);
+  }
+  std::shared_ptr<WeightStack> by_head(const HeadRows& rows) override {
+    return std::make_shared<ReplacedHeads>(base_->by_head(rows), own_->by_head(rows), state_);
+  }
+  Tensor values() const override { return base_->values(); }
+
+ private:
+  struct ReplacedHeads final : WeightStack {
+    ReplacedHeads(std::shared_ptr<WeightStack> of_base, std::shared_ptr<WeightStack> of_own,
+                  std::shared_ptr<const AdapterSwitch> of_adapter)
+        : base(std::move(of_base)), own(std::move(of_own)), state(std::move(of_adapter)) {}
+    Tensor product(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, Pass& pass) override {
+      return (pass.stream().adapters && !state->merged ? own : base)->product(x, begin, bias, pass);
+    }
+    std::shared_ptr<WeightStack> base, own;
+    std::shared_ptr<const AdapterSwitch> state;
+  };
+
+  Weight& of(const Pass& pass) const { return pass.stream().adapters && !state_->merged ? *own_ : *base_; }
+
+  std::shared_ptr<Weight> base_, own_;
+  std::shared_ptr<const AdapterSwitch> state_;
+};
+
+// Rows that are computed together, so that no fp32 copy of a weight is whole.
+constexpr int64_t rows_per_panel = 256;
+
+Tensor sum_of_panel(const Tensor& base, const Tensor& a, const Tensor& b, double scale) {
+  const Tensor values = base.to(at::kFloat);
+  if (!b.defined()) return values;
+  // contiguous() would keep a stride of a dimension of size 1 that kernels do not read.
+  const auto rows = [](const Tensor& t) { return t.to(at::kFloat).clone(at::MemoryFormat::Contiguous); };
+  const Tensor left = rows(b), right = rows(a.t());
+  return values.add(ops::multiply(left, {right, right, nullptr}, {}, at::kFloat), scale);
+}
+
+}  // namespace
+
+Tensor row_lengths(const Tensor& base, const Tensor& a, const Tensor& b, double scale) {
+  const at::NoGradGuard no_gradient;
+  const int64_t rows = base.size(0);
+  const Tensor out = at::empty({rows}, base.options().dtype(at::kFloat));
+  for (int64_t begin = 0; begin < rows; begin += rows_per_panel) {
+    const int64_t count = std::min(rows_per_panel, rows - begin);
+    const Tensor sum =
+        sum_of_panel(base.narrow(0, begin, count), a, b.defined() ? b.narrow(0, begin, count) : b, scale);
+    const Tensor wide = sum.to(at::kDouble);
+    out.narrow(0, begin, count).copy_((wide * wide).sum(1).sqrt());
+  }
+  return out;
+}
+
+Tensor merged_values(const Tensor& base, const Tensor& a, const Tensor& b, const Tensor& magnitude, double scale) {
+  const at::NoGradGuard no_gradient;
+  const Tensor sum = sum_of_panel(base, a, b, scale);
+  if (!magnitude.defined()) return sum;
+  return sum * (magnitude.to(at::kFloat) / row_lengths(base, a, b, scale)).unsqueeze(1);
+}
+
+std::shared_ptr<Weight> adapted_weight(std::shared_ptr<Weight> base, Parameter parameter, LowRank adapter,
+                                       std::shared_ptr<const AdapterSwitch> state) {
+  return std::make_shared<AdaptedWeight>(std::move(base), parameter, std::move(adapter), std::move(state));
+}
+
+std::shared_ptr<Weight> adapted_embedding(std::shared_ptr<Weight> base, LowRank adapter,
+                                          std::shared_ptr<const AdapterSwitch> state) {
+  return std::make_shared<AdaptedEmbedding>(std::move(base), std::move(adapter), std::move(state));
+}
+
+std::shared_ptr<Weight> replaced_weight(std::shared_ptr<Weight> base, std::shared_ptr<Weight> own,
+                                        std::shared_ptr<const AdapterSwitch> state) {
+  return std::make_shared<ReplacedWeight>(std::move(base), std::move(own), std::move(state));
+}
+
+}  // namespace easydel::nn
