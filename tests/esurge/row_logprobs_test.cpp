@@ -1,0 +1,48 @@
+#include "easydel/esurge/row_logprobs.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "easydel/base/error.h"
+
+namespace easydel::esurge {
+namespace {
+
+TEST(RowLogprobs, AreTheMostLikelyTokensWithTiesByTheirIds) {
+  const std::vector<float> row = {1, 3, 2, 3, -5, 2, 3};
+  const TokenLogprobs found = row_logprobs(row, 4, 3);
+  EXPECT_EQ(found.token_ids, (std::vector<TokenId>{1, 3, 6, 2}));
+  EXPECT_EQ(found.chosen, 1u);
+  double sum = 0;
+  for (const float logit : row) sum += std::exp(double(logit));
+  EXPECT_NEAR(found.logprobs[0], 3 - std::log(sum), 1e-6);
+  EXPECT_EQ(found.logprobs[0], found.logprobs[2]);
+  EXPECT_EQ(found.chosen_logprob(), row_logprob(row, 3));
+}
+
+TEST(RowLogprobs, HaveTheChosenTokenAlways) {
+  const std::vector<float> row = {0, 1, 2, 3};
+  const TokenLogprobs two = row_logprobs(row, 2, 0);
+  EXPECT_EQ(two.token_ids, (std::vector<TokenId>{3, 2, 0}));
+  EXPECT_EQ(two.chosen, 2u);
+  const TokenLogprobs none = row_logprobs(row, 0, 2);
+  EXPECT_EQ(none.token_ids, (std::vector<TokenId>{2}));
+  EXPECT_EQ(row_logprobs(row, 20, 2).token_ids, (std::vector<TokenId>{3, 2, 1, 0}));
+  EXPECT_THROW(row_logprobs(row, 1, 4), Bug);
+}
+
+TEST(RowLogprobs, ShowARowThatIsNoNumber) {
+  std::vector<float> row(100, 0.5f);
+  EXPECT_TRUE(std::isfinite(row_logprob(row, 3)));
+  EXPECT_NEAR(row_entropy(row), std::log(100), 1e-5);
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    row[77] = bad;
+    EXPECT_FALSE(std::isfinite(row_logprob(row, 3))) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace easydel::esurge
