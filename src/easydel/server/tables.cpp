@@ -1,9 +1,22 @@
-// The tables of the server's keys.
+// The tables of the server's keys and of what is stored.
 #include "easydel/config/tables.h"
+#include "easydel/server/api_key.h"
+#include "easydel/server/chat_request.h"
 #include "easydel/server/serve_config.h"
+#include "easydel/server/text_request.h"
 
 namespace easydel::config {
 
 template const Section& section_of<server::ServeConfig>();
+template const Section& section_of<server::ApiKey>();
+template const Section& section_of<server::KeySettings>();
+template const Section& section_of<server::ConversationFields>();
+template const Section& section_of<server::ChatOnlyFields>();
+template const Section& section_of<server::GenerationFields>();
+template const Section& section_of<server::ChatRequest>();
+template const Section& section_of<server::TextOnlyFields>();
+template const Section& section_of<server::TextRequest>();
+template const Section& section_of<server::TokenizeRequest>();
+template const Section& section_of<server::DetokenizeRequest>();
 
 }  // namespace easydel::config

@@ -1,0 +1,191 @@
+#include "easydel/server/chat_request.h"
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/config/codec.h"
+
+namespace easydel::server {
+namespace {
+
+constexpr size_t max_tools = 1024;
+const std::vector<std::string> roles = {"system", "developer", "user", "assistant", "tool", "function"};
+
+struct Checker {
+  config::Problems& problems;
+
+  void wrong(const std::string& path, std::string what, std::string remedy = "") const {
+    problems.add(path, Place{}, std::move(what), std::move(remedy));
+  }
+  bool is_map(const Value& value, const std::string& path) const {
+    if (!value.is_map()) wrong(path, config::shown(value) + " is not an object");
+    return value.is_map();
+  }
+  // The text of a member; nothing and a problem if it is not one. An absent member is a problem if it is needed.
+  std::optional<std::string> text(const Value& map, const char* name, const std::string& path, bool needed) const {
+    const Value* const value = map.find(name);
+    if (!value || value->is_null()) {
+      if (needed) wrong(config::join_path(path, name), "is required");
+      return std::nullopt;
+    }
+    if (value->is_text()) return value->scalar;
+    wrong(config::join_path(path, name), config::shown(*value) + " is not a string");
+    return std::nullopt;
+  }
+
+  void part(const Value& value, const std::string& path) const {
+    if (!is_map(value, path)) return;
+    const std::optional<std::string> type = text(value, "type", path, true);
+    if (!type) return;
+    // Nothing is ever fetched: parts that name a place are refused, whatever place it is.
+    if (*type != "text" && *type != "refusal")
+      return wrong(path, "parts of type '" + *type + "' are not supported", "send text");
+    text(value, type->c_str(), path, true);
+  }
+
+  void content(const Value& message, const std::string& path, bool needed) const {
+    const Value* const value = message.find("content");
+    const std::string at = config::join_path(path, "content");
+    if (!value || value->is_null()) return needed ? wrong(at, "is required") : void();
+    if (value->is_text()) return;
+    if (!value->is_list()) return wrong(at, config::shown(*value) + " is not a string or a list of parts");
+    for (size_t i = 0; i < value->items.size(); ++i) part(value->items[i], str(at, "[", i, "]"));
+  }
+
+  void call(const Value& value, const std::string& path) const {
+    if (!is_map(value, path)) return;
+    text(value, "id", path, false);
+    const Value* const function = value.find("function");
+    const std::string at = config::join_path(path, "function");
+    if (!function) return wrong(at, "is required");
+    if (!is_map(*function, at)) return;
+    text(*function, "name", at, true);
+    const Value* const arguments = function->find("arguments");
+    if (arguments && !arguments->is_text() && !arguments->is_map() && !arguments->is_null())
+      wrong(config::join_path(at, "arguments"), config::shown(*arguments) + " is not a string or an object");
+  }
+
+  void message(const Value& value, const std::string& path) const {
+    if (!is_map(value, path)) return;
+    const std::optional<std::string> role = text(value, "role", path, true);
+    if (!role) return;
+    if (std::ranges::find(roles, *role) == roles.end())
+      return wrong(config::join_path(path, "role"), "'" + *role + "' is not a role", did_you_mean(*role, roles));
+    const Value* const calls = value.find("tool_calls");
+    const bool has_calls = calls && !calls->is_null();
+    const bool has_call = value.find("function_call") && !value.find("function_call")->is_null();
+    content(value, path, *role != "assistant" || (!has_calls && !has_call && !value.find("reasoning_content")));
+    for (const char* name : {"name", "tool_call_id", "reasoning_content"}) text(value, name, path, false);
+    if (!has_calls) return;
+    const std::string at = config::join_path(path, "tool_calls");
+    if (*role != "assistant") return wrong(at, "only an assistant's message has calls");
+    if (!calls->is_list()) return wrong(at, config::shown(*calls) + " is not a list");
+    for (size_t i = 0; i < calls->items.size(); ++i) call(calls->items[i], str(at, "[", i, "]"));
+  }
+
+  void tool(const Value& value, const std::string& path) const {
+    if (!is_map(value, path)) return;
+    const std::optional<std::string> type = text(value, "type", path, false);
+    if (type && *type != "function")
+      return wrong(path, "tools of type '" + *type + "' are not supported", "send functions");
+    const Value* const function = value.find("function");
+    const std::string at = config::join_path(path, "function");
+    if (!function) return wrong(at, "is required");
+    if (!is_map(*function, at)) return;
+    text(*function, "name", at, true);
+    text(*function, "description", at, false);
+    const Value* const parameters = function->find("parameters");
+    if (parameters && !parameters->is_null()) is_map(*parameters, config::join_path(at, "parameters"));
+  }
+};
+
+bool has_tool(const Value& tools, const std::string& name) {
+  if (!tools.is_list()) return false;
+  return std::ranges::any_of(tools.items, [&](const Value& tool) {
+    const Value* const function = tool.is_map() ? tool.find("function") : nullptr;
+    const Value* const own = function && function->is_map() ? function->find("name") : nullptr;
+    return own && own->scalar == name;
+  });
+}
+
+// The name in {"type": "function", "function": {"name": ...}}; nullptr: it has another form.
+const std::string* named_function(const Value& choice) {
+  const Value* const function = choice.is_map() ? choice.find("function") : nullptr;
+  const Value* const name = function && function->is_map() ? function->find("name") : nullptr;
+  return name && name->is_text() ? &name->scalar : nullptr;
+}
+
+}  // namespace
+
+void check_messages(const Value& messages, const std::string& path, config::Problems& problems) {
+  const Checker check{problems};
+  if (!messages.is_list()) return check.wrong(path, config::shown(messages) + " is not a list of messages");
+  if (messages.items.empty()) return check.wrong(path, "is empty");
+  for (size_t i = 0; i < messages.items.size(); ++i) check.message(messages.items[i], str(path, "[", i, "]"));
+}
+
+void check_tools(const Value& tools, const std::string& path, config::Problems& problems) {
+  const Checker check{problems};
+  if (tools.is_null()) return;
+  if (!tools.is_list()) return check.wrong(path, config::shown(tools) + " is not a list of tools");
+  if (tools.items.size() > max_tools) return check.wrong(path, str("has more than ", max_tools, " tools"));
+  for (size_t i = 0; i < tools.items.size(); ++i) check.tool(tools.items[i], str(path, "[", i, "]"));
+}
+
+void ConversationFields::settle(config::Keys& keys) {
+  check_messages(messages, keys.path_of("messages"), keys.problems());
+  check_tools(tools, keys.path_of("tools"), keys.problems());
+  if (!chat_template_kwargs.is_null() && !chat_template_kwargs.is_map())
+    keys.refuse("chat_template_kwargs", config::shown(chat_template_kwargs) + " is not an object");
+  if (!documents.is_null() && !documents.is_list())
+    keys.refuse("documents", config::shown(documents) + " is not a list");
+  if (add_generation_prompt.value_or(false) && continue_final_message.value_or(false))
+    keys.refuse("continue_final_message", "and add_generation_prompt exclude each other", "give one of them");
+}
+
+void ChatOnlyFields::settle(config::Keys& keys) {
+  if (top_logprobs && !logprobs.value_or(false))
+    keys.refuse("top_logprobs", "is given without logprobs", "set logprobs: true");
+  if (!response_format.is_null()) {
+    const Value* const type = response_format.is_map() ? response_format.find("type") : nullptr;
+    if (!type || (type->scalar != "text" && type->scalar != "json_object" && type->scalar != "json_schema"))
+      return keys.refuse("response_format", "is not an object with type text, json_object or json_schema");
+    const Value* const schema = response_format.find("json_schema");
+    if (type->scalar == "json_schema" && (!schema || !schema->is_map() || !schema->find("schema")))
+      keys.refuse("response_format.json_schema", "has no schema", "give {\"name\": ..., \"schema\": {...}}");
+  }
+}
+
+std::optional<int64_t> ChatRequest::max_tokens() const {
+  return chat.max_completion_tokens ? chat.max_completion_tokens : generation.max_tokens;
+}
+
+config::Section ChatRequest::section() {
+  config::Section out = config::flat<&ChatRequest::conversation, &ChatRequest::chat, &ChatRequest::generation>(
+      "A request to answer a conversation.");
+  const auto read = out.read_all;
+  // The rules that need several parts run after these were read.
+  out.read_all = [read](const Value& value, void* object, const std::string& path, config::Problems& problems) {
+    const size_t before = problems.size();
+    read(value, object, path, problems);
+    if (problems.size() > before) return;
+    const ChatRequest& request = *static_cast<const ChatRequest*>(object);
+    const Value& choice = request.chat.tool_choice;
+    const std::string at = config::join_path(path, "tool_choice");
+    const Checker check{problems};
+    if (choice.is_null()) return;
+    if (const std::string* const name = named_function(choice)) {
+      if (!has_tool(request.conversation.tools, *name)) check.wrong(at, "'" + *name + "' is not one of the tools");
+    } else if (choice.is_text()) {
+      if (choice.scalar != "none" && choice.scalar != "auto" && choice.scalar != "required")
+        check.wrong(at, "'" + choice.scalar + "' is not none, auto, required or a function");
+      const bool no_tools = !request.conversation.tools.is_list() || request.conversation.tools.items.empty();
+      if (choice.scalar == "required" && no_tools) check.wrong(at, "a call is required, but there are no tools");
+    } else if (!(choice.is_map() && choice.find("type") && choice.find("type")->scalar == "allowed_tools")) {
+      check.wrong(at, "is not none, auto, required, a function or allowed_tools");
+    }
+  };
+  return out;
+}
+
+}  // namespace easydel::server

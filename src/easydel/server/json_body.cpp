@@ -1,0 +1,215 @@
+#include "easydel/server/json_body.h"
+
+#include <simdjson.h>
+
+#include <cmath>
+#include <limits>
+#include <unordered_set>
+
+#include "easydel/base/error.h"
+
+namespace easydel::server {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+constexpr std::string_view blanks = " \t\r\n";
+
+class BodyReader {
+ public:
+  BodyReader(std::string_view body, const JsonLimits& limits) : text_(body), limits_(limits) {}
+
+  // `tokens` may be null.
+  Value document(std::string_view tokens_key, TokenLists* tokens) {
+    ondemand::parser parser;
+    ondemand::document document;
+    if (text_.size() == 0) throw InvalidJson("The body is empty.");
+    check_error(parser.iterate(text_).get(document));
+    ondemand::json_type type = ondemand::json_type::null;
+    check_error(document.type().get(type));
+    if (type != ondemand::json_type::object) throw InvalidJson("The body is not a JSON object.");
+    ondemand::object object;
+    check_error(document.get_object().get(object));
+    tokens_key_ = tokens_key;
+    tokens_ = tokens;
+    Value out = members(object, 1);
+    const char* rest = nullptr;
+    if (!document.current_location().get(rest)) throw InvalidJson("The body is not JSON: there is more after its end.");
+    return out;
+  }
+
+ private:
+  static void check_error(simdjson::error_code error) {
+    switch (error) {
+      case simdjson::SUCCESS:
+        return;
+      case simdjson::MEMALLOC:
+        throw std::bad_alloc();
+      case simdjson::UTF8_ERROR:
+        throw InvalidJson("The body is not UTF-8 text.");
+      case simdjson::STRING_ERROR:
+        throw InvalidJson("The body is not JSON: a string contains an invalid escape.");
+      case simdjson::UNCLOSED_STRING:
+        throw InvalidJson("The body is not JSON: a string is not closed.");
+      case simdjson::UNESCAPED_CHARS:
+        throw InvalidJson("The body is not JSON: a string contains a control character.");
+      case simdjson::NUMBER_ERROR:
+        throw InvalidJson("The body is not JSON: a number is malformed or too large.");
+      default:
+        throw InvalidJson("The body is not JSON.");
+    }
+  }
+
+  void count_node() {
+    if (++nodes_ > limits_.nodes) refuse(path_, str("the body has more than ", limits_.nodes, " values"));
+  }
+
+  Value node(ondemand::value& value, int depth) {
+    count_node();
+    if (depth > limits_.depth) refuse(path_, str("is nested more than ", limits_.depth, " levels deep"));
+    std::string_view token = value.raw_json_token();
+    switch (token[0]) {
+      case '{': {
+        ondemand::object object;
+        check_error(value.get_object().get(object));
+        return members(object, depth + 1);
+      }
+      case '[': {
+        ondemand::array array;
+        check_error(value.get_array().get(array));
+        return items(array, depth + 1);
+      }
+      case '"': {
+        std::string_view text;
+        check_error(value.get_string().get(text));
+        return Value::text(std::string(text));
+      }
+      case 't':
+      case 'f': {
+        bool flag = false;
+        check_error(value.get_bool().get(flag));
+        return Value::boolean(flag);
+      }
+      case 'n': {
+        bool null = false;
+        check_error(value.is_null().get(null));
+        if (!null) throw InvalidJson("The body is not JSON.");
+        return {};
+      }
+      default:
+        return number(value, token);
+    }
+  }
+
+  static Value number(ondemand::value& value, std::string_view token) {
+    double number = 0;
+    check_error(value.get_double().get(number));
+    if (!std::isfinite(number)) check_error(simdjson::NUMBER_ERROR);
+    const size_t end = token.find_last_not_of(blanks);
+    return {.kind = Value::Kind::plain, .scalar = std::string(token.substr(0, end + 1))};
+  }
+
+  Value items(ondemand::array& array, int depth) {
+    Value out = Value::list();
+    const size_t length = path_.size();
+    for (auto&& item : array) {
+      ondemand::value child;
+      check_error(item.get(child));
+      path_ += str("[", out.items.size(), "]");
+      out.items.push_back(node(child, depth));
+      path_.resize(length);
+    }
+    return out;
+  }
+
+  Value members(ondemand::object& object, int depth) {
+    Value out = Value::map();
+    std::unordered_set<std::string> seen;
+    const size_t length = path_.size();
+    for (auto&& item : object) {
+      ondemand::field field;
+      check_error(std::move(item).get(field));
+      std::string_view key;
+      check_error(field.unescaped_key().get(key));
+      if (int64_t(seen.size()) >= limits_.keys) refuse(path_, str("has more than ", limits_.keys, " members"));
+      if (!seen.emplace(key).second) refuse(path_, str("'", key, "' is given twice"), "keep one of them");
+      if (length > 0) path_ += '.';
+      path_ += key;
+      if (tokens_ && depth == 1 && key == tokens_key_ && begins_with_ids(field.value())) {
+        read_ids(field.value());
+      } else {
+        std::string name(key);
+        Value child = node(field.value(), depth);
+        out.entries.emplace_back(std::move(name), std::move(child));
+      }
+      path_.resize(length);
+    }
+    return out;
+  }
+
+  // Whether this is a list whose first item is a number, or such a list of lists.
+  bool begins_with_ids(ondemand::value& value) {
+    const char* at = value.raw_json_token().data();
+    const char* const end = text_.data() + text_.size();
+    const auto skip_blanks = [&] {
+      while (at < end && blanks.find(*at) != std::string_view::npos) ++at;
+    };
+    if (*at != '[') return false;
+    ++at;
+    skip_blanks();
+    if (at < end && *at == '[') {
+      tokens_->nested = true;
+      ++at;
+      skip_blanks();
+    }
+    const bool number = at < end && (*at == '-' || (*at >= '0' && *at <= '9'));
+    tokens_->nested = tokens_->nested && number;
+    return number;
+  }
+
+  void read_ids(ondemand::value& value) {
+    ondemand::array array;
+    check_error(value.get_array().get(array));
+    if (!tokens_->nested) return read_list(array);
+    const size_t length = path_.size();
+    for (auto&& item : array) {
+      count_node();
+      ondemand::array inner;
+      path_ += str("[", tokens_->lists.size(), "]");
+      if (item.get_array().get(inner)) refuse(path_, "is not a list of token ids");
+      read_list(inner);
+      path_.resize(length);
+    }
+  }
+
+  void read_list(ondemand::array& array) {
+    std::vector<int32_t> ids;
+    for (auto&& item : array) {
+      int64_t id = 0;
+      if (item.get_int64().get(id) || id < 0 || id > std::numeric_limits<int32_t>::max())
+        refuse(str(path_, "[", ids.size(), "]"), "is not a token id");
+      ids.push_back(int32_t(id));
+    }
+    tokens_->lists.push_back(std::move(ids));
+  }
+
+  simdjson::padded_string text_;
+  JsonLimits limits_;
+  std::string path_;
+  std::string_view tokens_key_;
+  TokenLists* tokens_ = nullptr;
+  int64_t nodes_ = 0;
+};
+
+}  // namespace
+
+Value read_value(std::string_view body, const JsonLimits& limits) {
+  return BodyReader(body, limits).document("", nullptr);
+}
+
+Value read_value(std::string_view body, std::string_view tokens_key, TokenLists& tokens, const JsonLimits& limits) {
+  return BodyReader(body, limits).document(tokens_key, &tokens);
+}
+
+void throw_problems(const config::Problems& problems) { throw config::ConfigError(problems); }
+
+}  // namespace easydel::server

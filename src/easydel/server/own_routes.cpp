@@ -1,0 +1,104 @@
+// Answers that need no model: health, versions, the list of models, counters.
+#include "easydel/base/error.h"
+#include "easydel/base/json_text.h"
+#include "easydel/base/names.h"
+#include "easydel/server/api.h"
+#include "easydel/server/openapi.h"
+
+namespace easydel::server {
+namespace {
+
+std::string_view word_of(ServerState state) {
+  switch (state) {
+    case ServerState::loading:
+      return "loading";
+    case ServerState::ready:
+      return "ready";
+    case ServerState::paused:
+      return "paused";
+    case ServerState::draining:
+      return "draining";
+  }
+  return "";
+}
+
+std::string model_json(const ServedModel& model) {
+  return str(R"({"id": )", json_text(model.id), R"(, "object": "model", "created": )", model.created,
+             R"(, "owned_by": "easydel", "max_model_len": )", model.max_model_len, R"(, "root": )",
+             json_text(model.root), R"(, "parent": )", model.parent.empty() ? "null" : json_text(model.parent),
+             R"(, "fingerprint": )", json_text(model.fingerprint), "}");
+}
+
+// A label's value in Prometheus' text format.
+std::string label(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\' || c == '"') out += '\\';
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
+  }
+  return "\"" + out + "\"";
+}
+
+}  // namespace
+
+void Api::add_own_routes() {
+  const auto health = [this](std::shared_ptr<Call> call) {
+    const ServerState now = state();
+    HttpResponse out =
+        json_response(now == ServerState::ready ? 200 : 503, str(R"({"status": ")", word_of(now), "\"}"));
+    if (now != ServerState::ready) out.with("Retry-After", "1");
+    call->respond(std::move(out));
+  };
+  serve("GET /health", health);
+  serve("GET /readiness", health);
+  serve("GET /liveness", [](std::shared_ptr<Call> call) { call->respond_json(200, R"({"status": "alive"})"); });
+  serve("GET /version",
+        [](std::shared_ptr<Call> call) { call->respond_json(200, R"({"version": ")" EASYDEL_VERSION R"("})"); });
+  serve("GET /v1/models", [this](std::shared_ptr<Call> call) {
+    std::string list;
+    for (const ServedModel& model : models_) list += (list.empty() ? "" : ", ") + model_json(model);
+    call->respond_json(200, R"({"object": "list", "data": [)" + list + "]}");
+  });
+  serve("GET /v1/models/{id}", [this](std::shared_ptr<Call> call) {
+    const std::string id = call->parameter("id");
+    std::vector<std::string> names;
+    for (const ServedModel& model : models_) {
+      if (model.id == id) return call->respond_json(200, model_json(model));
+      names.push_back(model.id);
+    }
+    call->refuse({.status = 404,
+                  .message = str("Model '", id, "' not found. Available: ", join(names, ", ")),
+                  .code = "model_not_found",
+                  .param = "model"});
+  });
+  serve("POST /v1/tools/execute", [](std::shared_ptr<Call> call) {
+    call->refuse({.status = 501, .message = "This server runs no tools.", .code = "not_built"});
+  });
+  serve("GET /openapi.json", [](std::shared_ptr<Call> call) { call->respond_json(200, openapi_document()); });
+  serve("GET /metrics", [this](std::shared_ptr<Call> call) {
+    HttpResponse out{.body = metrics_text()};
+    call->respond(out.with("Content-Type", "text/plain; version=0.0.4; charset=utf-8"));
+  });
+}
+
+std::string Api::metrics_text() const {
+  std::string out =
+      "# HELP easydel_requests_total Requests by route and status.\n"
+      "# TYPE easydel_requests_total counter\n";
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [key, count] : answered_)
+      out += str("easydel_requests_total{route=", label(key.first), ",status=\"", key.second, "\"} ", count, "\n");
+  }
+  out +=
+      str("# HELP easydel_requests_in_flight Requests that are being answered, with this one.\n"
+          "# TYPE easydel_requests_in_flight gauge\n"
+          "easydel_requests_in_flight ",
+          in_flight_.load(), "\n");
+  return metrics_source_ ? out + metrics_source_() : out;
+}
+
+}  // namespace easydel::server

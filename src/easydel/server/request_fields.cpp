@@ -1,0 +1,67 @@
+#include "easydel/server/request_fields.h"
+
+#include <algorithm>
+#include <array>
+
+#include "easydel/base/error.h"
+
+namespace easydel::server {
+namespace {
+
+constexpr size_t max_stops = 64, max_stop_bytes = 1024, max_biased_tokens = 4096;
+
+// Fields of OpenAI's interface whose absence from the answer a client would notice.
+constexpr std::array not_served = {std::pair{"audio", "sound"}, std::pair{"modalities", "answers other than text"},
+                                   std::pair{"web_search_options", "searching the web"},
+                                   std::pair{"prediction", "predicted outputs"},
+                                   std::pair{"mm_processor_kwargs", "images and sound"}};
+
+}  // namespace
+
+void GenerationFields::settle(config::Keys& keys) {
+  if (best_of && *best_of < n.value_or(1)) keys.refuse("best_of", str(*best_of, " is less than n"), "leave it out");
+  if (stream && best_of && *best_of > n.value_or(1))
+    keys.refuse("best_of", "cannot be streamed: which answers are best is known at the end", "leave stream out");
+  if (stream_options && !stream) keys.refuse("stream_options", "is given without stream", "set stream: true");
+  if (top_p && *top_p == 0)
+    keys.refuse("top_p", "0 would leave no token", "use temperature 0 for the most likely token");
+  if (min_tokens && max_tokens && *min_tokens > *max_tokens)
+    keys.refuse("min_tokens", str(*min_tokens, " is more than max_tokens"), "lower it");
+  if (stop) {
+    if (stop->size() > max_stops) keys.refuse("stop", str("has more than ", max_stops, " strings"));
+    for (size_t i = 0; i < std::min(stop->size(), max_stops); ++i) {
+      const std::string& text = (*stop)[i];
+      if (text.empty()) keys.refuse(str("stop[", i, "]"), "is empty");
+      if (text.size() > max_stop_bytes)
+        keys.refuse(str("stop[", i, "]"), str("is longer than ", max_stop_bytes, " bytes"));
+    }
+  }
+  if (logit_bias) {
+    if (logit_bias->size() > max_biased_tokens)
+      return keys.refuse("logit_bias", str("has more than ", max_biased_tokens, " tokens"));
+    for (const auto& [id, bias] : *logit_bias) {
+      const bool number = !id.empty() && id.size() < 10 && id.find_first_not_of("0123456789") == std::string::npos;
+      if (!number) keys.refuse("logit_bias", "'" + id + "' is not a token id");
+      if (bias < -100 || bias > 100) keys.refuse("logit_bias", str(bias, " is not from -100 to 100"));
+    }
+  }
+  const int kinds = int(!guided_json.is_null()) + guided_regex.has_value() + guided_grammar.has_value() +
+                    guided_choice.has_value() + !structured_outputs.is_null();
+  if (kinds > 1) keys.refuse("guided_json", "and other constraints exclude each other", "give one constraint");
+  if (guided_choice && guided_choice->empty()) keys.refuse("guided_choice", "is empty", "give the texts");
+}
+
+std::vector<std::string> take_unknown_fields(Value& body, const config::Section& section) {
+  std::vector<std::string> names;
+  std::erase_if(body.entries, [&](const auto& entry) {
+    const std::string& name = entry.first;
+    if (std::ranges::any_of(section.keys, [&](const config::Key& key) { return key.answers_to(name); })) return false;
+    for (const auto& [field, what] : not_served)
+      if (name == field && !entry.second.is_null()) refuse(name, str(what, " is not supported"), "leave it out");
+    names.push_back(name);
+    return true;
+  });
+  return names;
+}
+
+}  // namespace easydel::server

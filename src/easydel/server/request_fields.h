@@ -1,0 +1,121 @@
+// The fields of requests, by OpenAI's names and those that other servers have added. A field that is absent has no
+// value here: the model's generation_config.json and OpenAI's defaults are applied by those who know the model.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "easydel/config/fields.h"
+#include "easydel/server/json_body.h"
+
+namespace easydel::server {
+
+struct StreamOptions {
+  bool include_usage = false, continuous_usage_stats = false, include_obfuscation = false;
+
+  static constexpr auto doc = "What a stream has besides the answer.";
+  template <class C>
+  static constexpr auto fields() {
+    using namespace config;
+    return std::array{
+        field<&C::include_usage>("A last chunk has the usage."),
+        field<&C::continuous_usage_stats>("Every chunk has the usage so far."),
+        field<&C::include_obfuscation>("Accepted; chunks are never padded."),
+    };
+  }
+};
+
+// What requests that generate have in common.
+struct GenerationFields {
+  std::optional<std::string> model = {};
+  bool stream = false;
+  std::optional<StreamOptions> stream_options = {};
+  std::optional<int64_t> n = {}, best_of = {}, seed = {}, max_tokens = {}, min_tokens = {}, top_k = {};
+  std::optional<double> temperature = {}, top_p = {}, min_p = {}, typical_p = {};
+  std::optional<double> presence_penalty = {}, frequency_penalty = {}, repetition_penalty = {};
+  std::optional<config::Many<std::string>> stop = {};
+  std::vector<int64_t> stop_token_ids = {}, suppress_tokens = {};
+  std::vector<std::string> bad_words = {};
+  std::optional<std::map<std::string, double>> logit_bias = {};
+  std::optional<bool> ignore_eos = {}, skip_special_tokens = {}, include_stop_str_in_output = {};
+  bool return_token_ids = false;
+  std::optional<int64_t> prompt_logprobs = {}, priority = {}, truncate_prompt_tokens = {};
+  std::optional<std::string> cache_salt = {}, user = {}, guided_regex = {}, guided_grammar = {};
+  Value guided_json = {}, structured_outputs = {}, metadata = {};
+  std::optional<std::vector<std::string>> guided_choice = {};
+  std::optional<std::string> service_tier = {};
+
+  static constexpr auto doc = "How an answer is generated.";
+  template <class C>
+  static constexpr auto fields() {
+    using namespace config;
+    return std::array{
+        field<&C::model>("Name of the model or adapter; null: the only model."),
+        field<&C::stream>("Send the answer as events while it is generated."),
+        field<&C::stream_options>("What a stream has besides the answer."),
+        field<&C::n>("Number of answers.", between(1, 128)),
+        field<&C::best_of>("Number of answers of which the n best are returned.", between(1, 128)),
+        field<&C::seed>("Random seed; equal requests with equal seeds have equal answers."),
+        field<&C::max_tokens>("Maximum number of tokens of an answer.", at_least(0)),
+        field<&C::min_tokens>("Number of tokens before which nothing ends an answer.", at_least(0)),
+        field<&C::top_k>("Sample from this many of the most likely tokens; 0 or -1: all.", at_least(-1)),
+        field<&C::temperature>("Scores are divided by it; 0: take the most likely token.", between(0, 2)),
+        field<&C::top_p>("Sample from the most likely tokens whose probabilities add up to this.", between(0, 1)),
+        field<&C::min_p>("Sample from tokens at least this share as likely as the most likely one.", between(0, 1)),
+        field<&C::typical_p>("Sample from tokens whose information is typical, of this probability.", between(0, 1)),
+        field<&C::presence_penalty>("Subtracted from the score of each token that is there already.", between(-2, 2)),
+        field<&C::frequency_penalty>("Subtracted once for each time that a token is there already.", between(-2, 2)),
+        field<&C::repetition_penalty>("Scores of tokens that are there already are divided by it.", above(0)),
+        field<&C::stop>("Strings that end an answer; at most 64 of at most 1024 bytes."),
+        field<&C::stop_token_ids>("Token ids that end an answer.", at_least(0)),
+        field<&C::suppress_tokens>("Token ids that are never generated.", at_least(0)),
+        field<&C::bad_words>("Texts that are never generated."),
+        field<&C::logit_bias>("Values from -100 to 100 that are added to the scores of tokens, by token id; at most "
+                              "4096."),
+        field<&C::ignore_eos>("Go on after the model's end token."),
+        field<&C::skip_special_tokens>("Leave special tokens out of the text."),
+        field<&C::include_stop_str_in_output>("Leave the stop string at the end of the text."),
+        field<&C::return_token_ids>("Return token ids in addition to text."),
+        field<&C::prompt_logprobs>("Number of log-probabilities of each token of the prompt.", between(0, 20)),
+        field<&C::priority>("Requests with lower numbers are served first."),
+        field<&C::truncate_prompt_tokens>("Keep only this many tokens of the prompt, its last ones.", at_least(1)),
+        field<&C::cache_salt>("Prefixes are shared only with requests of the same salt."),
+        field<&C::user>("A name for the client's own user."),
+        field<&C::guided_regex>("Regular expression that the answer matches."),
+        field<&C::guided_grammar>("Grammar of the answer, in GBNF."),
+        field<&C::guided_json>("JSON schema of the answer."),
+        field<&C::structured_outputs>("One kind of constraint: json, regex, choice, grammar or json_object."),
+        field<&C::metadata>("The client's own notes."),
+        field<&C::guided_choice>("Texts of which the answer is one."),
+        field<&C::service_tier>("Accepted; there is one tier."),
+    };
+  }
+  void settle(config::Keys& keys);
+};
+
+struct RequestRules {
+  bool strict = false;  // refuse fields that are not known, instead of passing over them
+};
+
+// Takes the fields of `body` that `section` does not know out of it and returns their names. UserError("audio", ...):
+// one of them would matter and is not served.
+std::vector<std::string> take_unknown_fields(Value& body, const config::Section& section);
+
+// Reads a request. `passed_over`: the names of fields that had no effect. UserErrors have paths of the body.
+template <config::Sectioned T>
+T read_request(Value body, const RequestRules& rules, std::vector<std::string>& passed_over) {
+  const config::Section& section = config::section_of<T>();
+  Value known = body;
+  passed_over = take_unknown_fields(known, section);
+  config::Problems problems("");
+  T out;
+  config::read_section(section, rules.strict ? body : known, &out, "", problems);
+  if (!problems.empty()) throw_problems(problems);
+  return out;
+}
+
+}  // namespace easydel::server

@@ -1,0 +1,159 @@
+// Bodies of requests: what is read, and everything that is wrong with one in one error.
+#include <gtest/gtest.h>
+
+#include "easydel/server/text_request.h"
+#include "support/data.h"
+
+namespace easydel::server {
+namespace {
+
+template <class T>
+T read(std::string_view body, bool strict = false) {
+  std::vector<std::string> passed_over;
+  return read_request<T>(read_value(body), {.strict = strict}, passed_over);
+}
+
+// All problems, as "path: what" a line.
+template <class T>
+std::string wrong(std::string_view body, bool strict = false) {
+  try {
+    read<T>(body, strict);
+  } catch (const config::ConfigError& error) {
+    std::string out;
+    for (const UserError& one : error.problems) out += one.where + ": " + one.problem + "\n";
+    return out;
+  } catch (const UserError& error) {
+    return error.where + ": " + error.problem + "\n";
+  }
+  return "";
+}
+
+std::string chat(const std::string& fields) {
+  return R"({"messages": [{"role": "user", "content": "a"}])" + (fields.empty() ? "" : ", " + fields) + "}";
+}
+
+TEST(ChatRequest, ReadsItsFields) {
+  const ChatRequest request = read<ChatRequest>(chat(
+      R"("model": "m", "stream": true, "stream_options": {"include_usage": true}, "n": 2, "max_tokens": 5,
+         "max_completion_tokens": 7, "stop": "x", "temperature": 0, "logit_bias": {"5": -100}, "logprobs": true,
+         "top_logprobs": 3, "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+         "tool_choice": {"type": "function", "function": {"name": "f"}}, "response_format": {"type": "text"})"));
+  EXPECT_EQ(request.max_tokens(), 7);
+  EXPECT_EQ(request.generation.model, "m");
+  EXPECT_TRUE(request.generation.stream_options->include_usage);
+  EXPECT_EQ(request.generation.stop->at(0), "x");
+  EXPECT_EQ(request.generation.temperature, 0.0);
+  EXPECT_EQ(request.generation.logit_bias->at("5"), -100);
+  EXPECT_EQ(request.chat.top_logprobs, 3);
+  EXPECT_EQ(request.conversation.messages.items.size(), 1u);
+  EXPECT_EQ(request.generation.top_p, std::nullopt);
+}
+
+TEST(ChatRequest, PassesOverUnknownFieldsUnlessTheyMatter) {
+  std::vector<std::string> passed_over;
+  read_request<ChatRequest>(read_value(chat(R"("safety": 1, "n": 1, "x": {"y": 2})")), {}, passed_over);
+  EXPECT_EQ(passed_over, (std::vector<std::string>{"safety", "x"}));
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("temprature": 1)"), true), "temprature: no such key\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("audio": {"voice": "x"})")), "audio: sound is not supported\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("audio": null)")), "");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("web_search_options": {})")),
+            "web_search_options: searching the web is not supported\n");
+}
+
+TEST(ChatRequest, RefusesEverythingThatIsWrongAtOnce) {
+  EXPECT_EQ(wrong<ChatRequest>("{}"), "messages: is missing\n");
+  const std::string out =
+      wrong<ChatRequest>(chat(R"("n": 0, "temperature": "hot", "top_p": 1.5, "stream": 1, "seed": true)"));
+  for (const char* line :
+       {"n: 0 is out of range\n", "temperature: 'hot' is not a number\n", "top_p: 1.5 is out of range\n",
+        "stream: '1' is not true or false\n", "seed: 'true' is not an integer\n"})
+    EXPECT_NE(out.find(line), std::string::npos) << line << out;
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("seed": 9223372036854775808)")).substr(0, 6), "seed: ");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("n": 129)")), "n: 129 is out of range\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("n": 128, "top_logprobs": 21, "logprobs": true)")),
+            "top_logprobs: 21 is out of range\n");
+}
+
+TEST(ChatRequest, ChecksMessages) {
+  const auto messages = [](const std::string& list) { return wrong<ChatRequest>("{\"messages\": " + list + "}"); };
+  EXPECT_EQ(messages("\"a\""), "messages: 'a' is not a list of messages\n");
+  EXPECT_EQ(messages("[]"), "messages: is empty\n");
+  EXPECT_EQ(messages("[1, {}]"), "messages[0]: '1' is not an object\nmessages[1].role: is required\n");
+  EXPECT_EQ(messages(R"([{"role": "usr", "content": "a"}])"), "messages[0].role: 'usr' is not a role\n");
+  EXPECT_EQ(messages(R"([{"role": "user"}, {"role": "user", "content": 1}])"),
+            "messages[0].content: is required\nmessages[1].content: '1' is not a string or a list of parts\n");
+  EXPECT_EQ(messages(R"([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text"}, 1, {},
+                          {"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}]}])"),
+            "messages[0].content[1].text: is required\nmessages[0].content[2]: '1' is not an object\n"
+            "messages[0].content[3].type: is required\n"
+            "messages[0].content[4]: parts of type 'image_url' are not supported\n");
+  EXPECT_EQ(messages(R"([{"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function",
+                          "function": {"name": "f", "arguments": "{}"}}]},
+                         {"role": "tool", "tool_call_id": "c", "content": "1"}])"),
+            "");
+  EXPECT_EQ(messages(R"([{"role": "assistant"}, {"role": "assistant", "tool_calls": [1, {}, {"function": {}},
+                          {"function": {"name": "f", "arguments": 1}}]}, {"role": "user", "content": "a", "tool_calls": []}])"),
+            "messages[0].content: is required\nmessages[1].tool_calls[0]: '1' is not an object\n"
+            "messages[1].tool_calls[1].function: is required\nmessages[1].tool_calls[2].function.name: is required\n"
+            "messages[1].tool_calls[3].function.arguments: '1' is not a string or an object\n"
+            "messages[2].tool_calls: only an assistant's message has calls\n");
+}
+
+TEST(ChatRequest, ChecksToolsAndFormats) {
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("tools": 1)")), "tools: '1' is not a list of tools\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("tools": [{}, {"type": "web"}, {"function": {"name": 1, "parameters": []}}])")),
+            "tools[0].function: is required\ntools[1]: tools of type 'web' are not supported\n"
+            "tools[2].function.name: '1' is not a string\ntools[2].function.parameters: a list is not an object\n");
+  const std::string tool = R"("tools": [{"function": {"name": "f"}}], )";
+  EXPECT_EQ(wrong<ChatRequest>(chat(tool + R"("tool_choice": "required")")), "");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("tool_choice": "required")")),
+            "tool_choice: a call is required, but there are no tools\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(tool + R"("tool_choice": "f")")),
+            "tool_choice: 'f' is not none, auto, required or a function\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(tool + R"("tool_choice": {"function": {"name": "g"}})")),
+            "tool_choice: 'g' is not one of the tools\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(tool + R"("tool_choice": 1)")),
+            "tool_choice: is not none, auto, required, a function or allowed_tools\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("response_format": {"type": "xml"})")),
+            "response_format: is not an object with type text, json_object or json_schema\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("response_format": {"type": "json_schema"})")),
+            "response_format.json_schema: has no schema\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("top_logprobs": 1)")), "top_logprobs: is given without logprobs\n");
+}
+
+TEST(GenerationFields, ContradictEachOther) {
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("n": 3, "best_of": 2)")), "best_of: 2 is less than n\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("stream": true, "best_of": 2)")),
+            "best_of: cannot be streamed: which answers are best is known at the end\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("stream_options": {})")), "stream_options: is given without stream\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("top_p": 0)")), "top_p: 0 would leave no token\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("stop": ["a", ""])")), "stop[1]: is empty\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat("\"stop\": \"" + std::string(1025, 'a') + "\"")),
+            "stop[0]: is longer than 1024 bytes\n");
+  std::string stops;
+  for (int i = 0; i < 65; ++i) stops += i == 0 ? "\"a\"" : ", \"a\"";
+  EXPECT_EQ(wrong<ChatRequest>(chat("\"stop\": [" + stops + "]")), "stop: has more than 64 strings\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("logit_bias": {"a": 1})")), "logit_bias: 'a' is not a token id\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("logit_bias": {"1": 101})")), "logit_bias: 101 is not from -100 to 100\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("guided_regex": "a", "guided_choice": ["a"])")),
+            "guided_json: and other constraints exclude each other\n");
+}
+
+TEST(TextRequest, ReadsPrompts) {
+  EXPECT_EQ(read<TextRequest>(R"({"prompt": "a", "logprobs": 0, "max_tokens": 0, "echo": true})").generation.max_tokens,
+            0);
+  EXPECT_EQ(read<TextRequest>(R"({"prompt": ["a", "b"]})").text.prompt.items.size(), 2u);
+  EXPECT_EQ(wrong<TextRequest>(R"({"prompt": ["a", 1]})"), "prompt[1]: '1' is not a string\n");
+  EXPECT_EQ(wrong<TextRequest>(R"({"prompt": {}})"), "prompt: a map is not a text, token ids, or a list of either\n");
+  EXPECT_EQ(wrong<TextRequest>(R"({"prompt": "a", "logprobs": 21})"), "logprobs: 21 is out of range\n");
+}
+
+TEST(TokenizeRequest, IsATextOrAConversation) {
+  EXPECT_EQ(wrong<TokenizeRequest>(R"({"prompt": "a"})"), "");
+  EXPECT_EQ(wrong<TokenizeRequest>(R"({"messages": [{"role": "user", "content": "a"}]})"), "");
+  EXPECT_EQ(wrong<TokenizeRequest>("{}"), "prompt: is required, or messages\n");
+  EXPECT_EQ(wrong<TokenizeRequest>(R"({"prompt": "a", "messages": []})"), "prompt: is given together with messages\n");
+}
+
+}  // namespace
+}  // namespace easydel::server
