@@ -32,6 +32,7 @@ std::shared_ptr<models::Model> adapted_model(const std::string& pattern, int64_t
   adapter.config.r = rank;
   adapter.config.alpha = double(rank);  // no scale
   adapter.config.target_modules = ".*(?:" + pattern + ").*";
+  adapter.config.exclude_modules = ".*embed_tokens";  // linear layers alone
   load.adapters = {adapter};
   return models::load_model(folder.path, load);
 }
