@@ -92,6 +92,24 @@ TEST(Engine, StreamsPiecesThatAreTheWholeText) {
   }
 }
 
+TEST(Engine, SeparatesTheReasoningOfAConversation) {
+  EngineSetup setup = story();
+  setup.tokenizer = text::Tokenizer::load(test::test_data("models/stories260K-chat"));
+  setup.config.reasoning_parser = "deepseek_r1";
+  Engine engine(std::move(setup));
+  Request request = request_of("", 60);
+  request.prompt = Conversation{parse_json(R"([{"role": "user", "content": "Hi"}])"), {}, {}};
+  request.sampling.guided_decoding = GuidedDecoding{};
+  request.sampling.guided_decoding->regex = "<think>ab</think>ok";
+  request.sampling.output_kind = OutputKind::final_only;
+  const RequestOutput output = engine.generate(request);
+  ASSERT_EQ(output.outputs.size(), 1u) << output.error;
+  EXPECT_EQ(output.outputs[0].accumulated_text, "<think>ab</think>ok");
+  EXPECT_EQ(output.outputs[0].reasoning_content, "ab");
+  EXPECT_EQ(output.outputs[0].text, "ok");
+  EXPECT_TRUE(output.outputs[0].tool_calls.is_null());
+}
+
 TEST(Engine, EndsAStreamThatItsReaderLeaves) {
   Engine engine(story());
   int calls = 0;

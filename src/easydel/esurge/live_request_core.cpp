@@ -170,7 +170,7 @@ std::vector<CompletionOutput> LiveRequest::outputs(bool finished) {
 void LiveRequest::parse(CompletionOutput& output) const {
   const auto& chat = std::get<Conversation>(prepared.request.prompt);
   text::OutputOptions options;
-  options.tools = chat.tools;
+  options.tools = chat.tools, options.parse_tools = !chat.tools.is_null(), options.begun = prepared.begun;
   text::Message message = text::parse_output(output.text, prepared.format, std::move(options));
   output.text = std::move(message.content);
   output.reasoning_content = std::move(message.reasoning);

@@ -26,7 +26,9 @@ struct PreparedRequest {
   int64_t truncated_tokens = 0, capped_tokens = 0;
   std::vector<uint64_t> allowed = {};  // a bit for each token; empty: all are allowed
   std::shared_ptr<const text::constrain::Constraint> constraint = nullptr;
-  text::OutputFormat format = {};  // of a conversation's answer
+  // Of a conversation: how its answer is parsed, and the part of the answer that the prompt ends with.
+  text::OutputFormat format = {};
+  std::string begun = {};
 
   int64_t prompt_tokens() const { return int64_t(scheduled.prompt.size()); }
   bool is_end(TokenId token) const;
@@ -38,7 +40,8 @@ struct PreparedRequest {
 // What requests are prepared with. Thread-safe.
 class RequestPreparer {
  public:
-  // `defaults`: the model's own generation config. The tokenizer may be null.
+  // `defaults`: the model's own generation config. The tokenizer may be null. UserError: a tool or reasoning parser
+  // that is not known.
   RequestPreparer(std::shared_ptr<const text::Tokenizer> tokenizer, const EsurgeConfig& config, int64_t max_model_len,
                   int64_t vocabulary, generation::GenerationConfig defaults,
                   const std::optional<std::string>& chat_template);
@@ -48,6 +51,7 @@ class RequestPreparer {
 
  private:
   std::vector<TokenId> tokens_of(const Prompt& prompt) const;
+  void settle_format(PreparedRequest& prepared) const;
   void settle_config(PreparedRequest& prepared) const;
   void settle_constraint(PreparedRequest& prepared) const;
 
@@ -56,7 +60,7 @@ class RequestPreparer {
   int64_t max_model_len_, vocabulary_;
   generation::GenerationConfig defaults_;
   std::optional<text::ChatRenderer> renderer_;
-  text::OutputFormat format_;  // of answers to conversations
+  text::OutputFormat format_;                     // of answers to conversations
   std::unique_ptr<ConstraintCache> constraints_;  // null: there is no tokenizer
 };
 

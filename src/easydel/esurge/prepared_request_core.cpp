@@ -19,13 +19,15 @@ void check_ids(const auto& ids, const char* where, int64_t vocabulary) {
              "use the model's own tokenizer");
 }
 
-// The tokens of a word, at the beginning of a text and after a blank.
+// The tokens of a word, at the beginning of a text and after a blank; none if it needs the unknown token.
 std::vector<std::vector<int64_t>> spellings(const text::Tokenizer& tokenizer, const std::string& word) {
   std::vector<std::vector<int64_t>> out;
   for (const char* before : {"", " "}) {
     const std::vector<TokenId> ids =
         tokenizer.encode(before + word, {.add_special_tokens = false, .parse_special = true});
     std::vector<int64_t> one(ids.begin(), ids.end());
+    const std::optional<TokenId> unknown = tokenizer.unk_id();
+    if (unknown && std::ranges::find(ids, *unknown) != ids.end()) continue;
     if (!one.empty() && std::ranges::find(out, one) == out.end()) out.push_back(std::move(one));
   }
   return out;
@@ -86,6 +88,15 @@ RequestPreparer::RequestPreparer(std::shared_ptr<const text::Tokenizer> tokenize
   text::OutputParser{format_};  // refuses an unknown name
 }
 
+void RequestPreparer::settle_format(PreparedRequest& prepared) const {
+  const auto* chat = std::get_if<Conversation>(&prepared.request.prompt);
+  if (!chat) return;
+  prepared.format = format_;
+  const std::string text = renderer_->text(
+      chat->messages, {.tools = chat->tools, .add_generation_prompt = true, .extra = chat->chat_template_kwargs});
+  prepared.begun = text::begun_answer(text, format_);
+}
+
 std::vector<TokenId> RequestPreparer::tokens_of(const Prompt& prompt) const {
   if (const auto* ids = std::get_if<std::vector<TokenId>>(&prompt)) return *ids;
   if (!tokenizer_) refuse("prompt", "is text, and the engine has no tokenizer", "give token ids");
@@ -108,7 +119,8 @@ void RequestPreparer::settle_config(PreparedRequest& prepared) const {
   not_built(config.guidance_scale != 1, "guidance_scale");
   not_built(config.output_scores, "output_scores");
   not_built(config.output_logits, "output_logits");
-  if (!given && !sampling.ignore_eos) {
+  // A text under a constraint has an end in any case.
+  if (!given && (!sampling.ignore_eos || sampling.guided_decoding)) {
     config.eos_token_id = defaults_.eos_token_id;
     if (config_.extra_eos_token_ids)
       for (const int64_t id : *config_.extra_eos_token_ids) config.eos_token_id.push_back(id);
@@ -119,7 +131,8 @@ void RequestPreparer::settle_config(PreparedRequest& prepared) const {
   for (const std::string& word : sampling.bad_words) {
     if (!tokenizer_) refuse("bad_words", "the engine has no tokenizer", "give bad_words_ids in extra_args");
     auto words = spellings(*tokenizer_, word);
-    if (words.empty()) refuse("bad_words", str("'", word, "' has no tokens"), "take it out");
+    if (words.empty())
+      refuse("bad_words", str("'", word, "' cannot be written with the model's tokens"), "take it out");
     std::ranges::move(words, std::back_inserter(config.bad_words_ids));
   }
   for (const auto& word : config.bad_words_ids) check_ids(word, "bad_words", vocabulary_);
@@ -150,10 +163,13 @@ void RequestPreparer::settle_constraint(PreparedRequest& prepared) const {
 PreparedRequest RequestPreparer::prepare(Request request) const {
   PreparedRequest out;
   out.request = std::move(request);
+  // Parameters that C++ code has set were not checked by anybody.
+  out.request.sampling = read_sampling_params(config::write(out.request.sampling));
   const SamplingParams& sampling = out.request.sampling;
   std::vector<TokenId> prompt = tokens_of(out.request.prompt);
-  out.format = format_;
+  settle_format(out);
   if (prompt.empty() && defaults_.bos_token_id) prompt = {TokenId(*defaults_.bos_token_id)};
+  if (prompt.empty() && tokenizer_ && tokenizer_->bos_id()) prompt = {*tokenizer_->bos_id()};
   if (prompt.empty()) refuse("prompt", "has no tokens", "give at least one token, such as the tokenizer's BOS");
   check_ids(prompt, "prompt", vocabulary_);
   if (sampling.truncate_prompt_tokens && int64_t(prompt.size()) > *sampling.truncate_prompt_tokens) {

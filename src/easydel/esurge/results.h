@@ -40,7 +40,8 @@ struct CompletionOutput {
   int64_t num_generated_tokens = 0;
   std::optional<FinishReason> finish_reason = {};                    // nullopt: it goes on
   std::variant<std::monostate, std::string, TokenId> stop_reason{};  // the stop string or the token that ended it
-  // Of a chat: what the parsers took out of the text. tool_calls is a list, or null.
+  // Of a conversation's answer with output_kind `final_only`: what the parsers took out of it. `text` is then its
+  // content, accumulated_text stays as it came. tool_calls is a list, or null.
   std::string reasoning_content = {};
   Value tool_calls = {};
 };
