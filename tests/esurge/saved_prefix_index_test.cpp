@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <random>
 
 #include "esurge/fake_engine.h"
@@ -160,6 +161,45 @@ TEST(SavedPrefixIndex, RefusesBytesThatAreNotOne) {
   }
   EXPECT_GT(refused, 1000);
   EXPECT_GT(taken, 1000) << "stamps, tokens and texts may be anything";
+}
+
+TEST(SavedPrefixIndex, RefusesAnIndexThatCannotBe) {
+  const CacheLayout layout{4, {full_group(), state_group()}, false};
+  using Node = SavedPrefixIndex::Node;
+  const auto problem = [&](const std::function<void(SavedPrefixIndex&)>& change) {
+    SavedPrefixIndex index{
+        {CacheRoot{}},
+        {Node{-1, 0, {1, 2, 3, 4}, {0, -1}, {{2, 0, 5}, {4, 1, 6}}, 7}, Node{0, 0, {5}, {1, -1}, {}, 8}},
+        {2, 2}};
+    change(index);
+    const std::string text = refusal([&] { decode_prefix_index(index.encode(layout), layout); });
+    const std::string before = "prefix cache: its index is damaged: ";
+    return text.starts_with(before) ? text.substr(before.size(), text.find('\n') - before.size()) : text;
+  };
+  EXPECT_EQ(problem([](SavedPrefixIndex&) {}), "(nothing was refused)");
+  EXPECT_EQ(problem([](SavedPrefixIndex& index) { index.nodes[1].pages[0] = 0; }),
+            "page 0 of group 0 is not one of 2, or is named twice");
+  EXPECT_EQ(problem([](SavedPrefixIndex& index) { index.nodes[1].pages[0] = 2; }),
+            "page 2 of group 0 is not one of 2, or is named twice");
+  EXPECT_EQ(problem([](SavedPrefixIndex& index) { index.nodes[1].pages[0] = -1; }), "a node with page -1 of group 0");
+  EXPECT_EQ(problem([](SavedPrefixIndex& index) { index.nodes[0].states[0].rows = 4; }), "a state after 4 of 4 tokens");
+  EXPECT_EQ(problem([](SavedPrefixIndex& index) { index.nodes[0].states[1].rows = 5; }), "a state after 5 of 4 tokens");
+  EXPECT_EQ(problem([](SavedPrefixIndex& index) { index.nodes[0].states[1].number = 0; }),
+            "page 0 of group 1 is not one of 2, or is named twice");
+  EXPECT_EQ(problem([](SavedPrefixIndex& index) { index.nodes[1].parent = 1; }), "a node comes before its parent");
+  EXPECT_EQ(problem([](SavedPrefixIndex& index) { index.nodes[1].parent = -1, index.nodes[1].root = 3; }),
+            "a node has a root that is not there");
+  EXPECT_EQ(
+      problem([](SavedPrefixIndex& index) { index.nodes[0].tokens.pop_back(), index.nodes[0].states.pop_back(); }),
+      "part of a page has children");
+  EXPECT_EQ(problem([](SavedPrefixIndex& index) { index.nodes[1].tokens = {1, 2, 3, 4, 5}; }), "a page of 5 tokens");
+  EXPECT_EQ(problem([](SavedPrefixIndex& index) { index.nodes[1].tokens = {1u << 31}; }),
+            "a token has a role, and roles do not matter");
+  EXPECT_EQ(problem([](SavedPrefixIndex& index) {
+              index.nodes[1].parent = -1, index.nodes[1].tokens = {1, 2};
+            }),
+            "a page is the beginning of another one");
+  EXPECT_EQ(problem([](SavedPrefixIndex& index) { index.roots.push_back(index.roots[0]); }), "a root comes twice");
 }
 
 TEST(SavedPrefixIndex, SaysInOneLineWhyAManifestDoesNotFit) {
