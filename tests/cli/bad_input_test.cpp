@@ -197,8 +197,27 @@ TEST_F(BadInput, NumberFormatsThatAreNotBuilt) {
   told("{model: {dtype: nf4, runtime_dtype: int8}}",
        "51: quantization.model.runtime_dtype: computing in a format other than the weights' is not built yet\n    "
        "leave it out");
-  told("{kv_cache: {dtype: 8bit}}",
-       "26: quantization.kv_cache: quantizing the KV cache is not built yet\n    leave it out");
+  const std::string built = "\n    built: 8bit, a8bit and a8q (int8 codes), mxfp8 and nvfp8 (fp8 codes)";
+  told("{kv_cache: {dtype: a4q}}",
+       "34: quantization.kv_cache.quantization_method: a KV cache in a4q is not built yet" + built);
+  told("{kv_cache: {group_size: 32}}", "26: quantization.kv_cache.quantization_method: is missing" + built);
+  told("{kv_cache: {dtype: 8bit, group_size: 32}}",
+       "52: quantization.kv_cache.group_size: groups within a head are not built yet; each token and head has one "
+       "scale\n"
+       "    leave it out");
+  told("{kv_cache: {dtype: 8bit, bits: 4}}",
+       "46: quantization.kv_cache.bits: 8bit has 8 bits here, not 4\n    leave it out");
+  told("{kv_cache: {dtype: 8bit, runtime_dtype: nf4}}",
+       "55: quantization.kv_cache.runtime_dtype: reading the cache in a format other than its own is not built yet\n"
+       "    leave it out");
+  told("{kv_cache: {dtype: mxfp8, simulate: true}}",
+       "51: quantization.kv_cache.simulate: a simulated KV cache is not built yet\n    leave it out");
+  told("{kv_cache: {dtype: mxfp8, pattern: x}}",
+       "50: quantization.kv_cache.pattern: has no effect on the KV cache: all layers share the format\n"
+       "    leave it out");
+  expect_one_problem(run(run_of("base_config: {values: {kvdtype: fp16}}", "[{generate: {prompts: x}}]")),
+                     "run.yaml:3:33: base_config.values.kvdtype: a KV cache in fp16 is not built yet\n"
+                     "    built: auto, bf16, fp32");
   expect_refusal(run(run_of("quantization: {model: {pattern: q_project}}", "[{generate: {prompts: x}}]")),
                  "quantization.model.pattern: no linear layer is called as 'q_project' asks\n"
                  "    one is called model.layers.4.mlp.down_proj\n");
@@ -271,8 +290,8 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
             "command line: quantization: weights of mxfp8 are not built yet\n    built: 8bit, a4q, a8bit, a8q, nf4\n1 "
             "problem in command line; nothing was run.\n");
   EXPECT_EQ(refused({"probe", "logits", story, "--inputs", "a", "--output", "b", "--set", "loader.dtype=bf16"}),
-            "--set loader.dtype: has no effect on probe logits\n    base_config.values.attn_mechanism, "
-            "base_config.values.moe_method and quantization.* have\n");
+            "--set loader.dtype: has no effect on probe logits\n    attn_mechanism, kvdtype and moe_method of "
+            "base_config.values, and quantization.* have\n");
   EXPECT_EQ(refused({"generate", "m"}),
             "easydel generate: there is no prompt\n    give one with -p 'text', several with --prompts-file, or one on "
             "standard input\n");

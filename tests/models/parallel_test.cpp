@@ -236,6 +236,33 @@ TEST(ParallelModel, ContinuesFromACacheAsOneRankDoes) {
   });
 }
 
+// The codes of a head have a scale of their own, so that they are the same on the rank that has the head.
+TEST(ParallelModel, ContinuesFromCodesAsOneRankDoes) {
+  run_ranks(2, [](const Meeting& meeting) {
+    auto team = join(meeting, {1, 1, 1, 2, 1});
+    test::TemporaryFolder folder;
+    const at::NoGradGuard no_gradient;
+    test::write_file(folder / "config.json", cases()[0].config);
+    for (const nn::CacheFormat format : {nn::CacheFormat::int8, nn::CacheFormat::e4m3}) {
+      auto logits = [&](std::shared_ptr<const Team> with) {
+        LoadOptions options;
+        options.dtype = DTypeSetting::fp32, options.cache_format = format, options.team = std::move(with);
+        auto model = load_model(folder.path(), options);
+        auto cache = model->make_cache(1, 16);
+        Tensor tokens = row(2, model->vocabulary());
+        auto memory = cache->next({0}, {6});
+        nn::Pass prompt = nn::Pass::next(*memory, {6});
+        model->forward({tokens.narrow(0, 0, 6)}, prompt);
+        memory = cache->next({0}, {3});
+        nn::Pass rest = nn::Pass::next(*memory, {6});
+        return model->head().logits(model->forward({tokens.narrow(0, 6, 3)}, rest).hidden, rest);
+      };
+      // A sum over ranks may round a number to the next code.
+      EXPECT_LT(relative(logits(team), logits(Team::alone())), 1e-3);
+    }
+  });
+}
+
 TEST(ParallelModel, RefusesAxesThatAreNotBuilt) {
   run_ranks(2, [](const Meeting& meeting) {
     auto team = join(meeting, {1, 1, 1, 1, 2});

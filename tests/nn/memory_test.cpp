@@ -4,6 +4,7 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include "easydel/base/error.h"
@@ -169,6 +170,84 @@ TEST(Memory, RotatesKeysOnTheWay) {
     EXPECT_TRUE(ops::gather_pages(pages.keys, pages.tables[0], 7).equal(ops::rope(keys, table)));
     EXPECT_TRUE(ops::gather_pages(pages.values, pages.tables[0], 7).equal(values));
   }
+}
+
+// Of slot `slot`: the first layer's keys and values, and the second's keys, as their codes stand for.
+std::vector<Tensor> decoded(Cache& cache, int64_t slot) {
+  const auto memory = cache.next({slot}, {0});
+  const KeyPages first = memory->ranges(0), second = memory->ranges(1);
+  const int64_t length = cache.length(slot);
+  return {ops::gather_pages({first.keys, first.key_scales}, first.tables[0], length),
+          ops::gather_pages({first.values, first.value_scales}, first.tables[0], length),
+          ops::gather_pages({second.keys, second.key_scales}, second.tables[0], length)};
+}
+
+// Sharing, copying on write and growing move codes together with their scales.
+TEST(Memory, KeepsCodesWithTheirScales) {
+  for (const at::ScalarType type : {at::kChar, at::kFloat8_e4m3fn}) {
+    CacheShape coded = shape();
+    coded.type = type;
+    const double step = type == at::kChar ? 1.0 / 254 : 1.0 / 16;
+    Cache cache(coded, 3, 4, page_tokens), other(coded, 1, 64, page_tokens);
+    add(cache, {0}, {10}, {1});
+    const std::vector<Tensor> before = decoded(cache, 0);
+    EXPECT_LE((before[0] - rows(1, 10, k_dim)).abs().max().item<double>(), 11 * step);
+    EXPECT_LE((before[1] - rows(1, 10, v_dim)).abs().max().item<double>(), 11 * step);
+    EXPECT_LE((before[2] - 2 * rows(1, 10, k_dim)).abs().max().item<double>(), 22 * step);
+    add(other, {0}, {7}, {1});
+    add(other, {0}, {3}, {8});
+    cache.copy(0, 1);
+    add(cache, {1, 2}, {9, 30}, {500, 600});  // copies the half full page, and storage grows
+    for (size_t i = 0; i < before.size(); ++i) {
+      EXPECT_TRUE(decoded(cache, 0)[i].equal(before[i])) << i;
+      EXPECT_TRUE(decoded(cache, 1)[i].slice(0, 0, 10).equal(before[i])) << i;
+    }
+    EXPECT_LE((decoded(cache, 1)[1].slice(0, 10) - rows(500, 9, v_dim)).abs().max().item<double>(), 510 * step);
+    add(cache, {0}, {1}, {700});
+    EXPECT_LE((decoded(cache, 1)[1].slice(0, 10) - rows(500, 9, v_dim)).abs().max().item<double>(), 510 * step);
+    EXPECT_TRUE(decoded(cache, 0)[0].slice(0, 0, 10).equal(before[0]));
+  }
+}
+
+TEST(Memory, PlacesTheArraysOfAPage) {
+  CacheShape coded = shape();
+  coded.type = at::kChar;
+  const std::vector<int64_t> both = {0, 1}, one = {1};
+  const PageLayout layout(coded, page_tokens, both), second(coded, page_tokens, one);
+  // Codes [2 heads][4 tokens][3 or 5] take 64 bytes, scales [2][4] of keys and of values 256.
+  EXPECT_EQ(layout.page_bytes(), (64 + 64 + 256 + 256) + (64 + 256));
+  EXPECT_EQ(second.page_bytes(), 64 + 256);
+  const Tensor storage = at::zeros({3, layout.page_bytes()}, at::kByte);
+  const std::vector<LayerPages> pages = layout.views(storage);
+  pages[0].value_scales[1][1][3] = 2.0;
+  EXPECT_EQ(storage.view(at::kFloat)[1][(64 + 64 + 256) / 4 + 1 * page_tokens + 3].item<float>(), 2.0f);
+  EXPECT_FALSE(pages[1].values.defined() || pages[1].value_scales.defined());
+  PageLayout::copy(pages, 1, 2, 4);
+  EXPECT_EQ(pages[0].value_scales[2][1][3].item<float>(), 2.0f);
+  EXPECT_FALSE(second.views(at::zeros({1, second.page_bytes()}, at::kByte))[0].keys.defined());
+}
+
+TEST(Memory, RefusesCodesThatAModelCannotKeep) {
+  const auto told = [](const std::vector<CacheLayer>& layers, at::Device device = at::kCPU) {
+    try {
+      check_cache_format(CacheFormat::int8, layers, device);
+      return std::string();
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(told({{2, 64, 64, {}}, {}, {0, 0, 0, {{4}}}}), "");
+  EXPECT_EQ(told({{0, 0, 0, {{4}}}}),
+            "quantization.kv_cache: this model keeps no keys and values, only recurrent states, which stay fp32\n"
+            "    leave it out");
+  EXPECT_EQ(told({{1, 576, 0, {}}}),
+            "quantization.kv_cache: multi-head latent attention keeps one short vector per token instead of keys and "
+            "values, and codes of it are not built yet\n    leave it out; this cache is small already");
+  EXPECT_EQ(told({{1, 1056, 1056, {}}}),
+            "quantization.kv_cache: heads of 1056 dimensions are not built yet\n    leave it out");
+  EXPECT_EQ(told({{2, 64, 64, {}}}, at::kCUDA),
+            "quantization.kv_cache: a quantized KV cache on a GPU is not built yet\n    set loader.device to cpu");
+  EXPECT_NO_THROW(check_cache_format(CacheFormat::bf16, {{1, 576, 0, {}}}, at::kCUDA));
 }
 
 TEST(Memory, LendsStatesOfNeighboursAndOfOthersAlike) {

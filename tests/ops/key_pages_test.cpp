@@ -70,6 +70,35 @@ TEST(KeyPages, AreAttendedToByEveryBackendAsOneStretchIs) {
   }
 }
 
+// Other backends attend to what the codes stand for; the kernel rounds queries to int8, too.
+TEST(KeyPages, OfCodesAreAttendedToByEveryBackend) {
+  using enum AttentionMechanism;
+  const Paged plain;
+  AttentionSpec spec;
+  spec.scale = 0.4;
+  const Tensor q = at::randn({5, 4, 8});
+  const AttentionRange paged[] = {{0, 3, 0, 9, plain.tables[0]}, {3, 5, 0, 6, plain.tables[1]}};
+  for (const at::ScalarType type : {at::kChar, at::kFloat8_e4m3fn}) {
+    const auto pages = [&](int64_t dim) {
+      return Pages(at::empty({7, 2, page_tokens, dim}, type), Paged::pages(1).squeeze(3));
+    };
+    const Pages keys = pages(8), values = pages(6);
+    std::vector<PagePlace> places;
+    for (const auto& [table, count] : {std::pair(plain.tables[0], 9), std::pair(plain.tables[1], 6)})
+      for (int t = 0; t < count; ++t) places.push_back({table[size_t(t / page_tokens)], int32_t(t % page_tokens)});
+    write_pages(keys, plain.k, nullptr, values, plain.v, places);
+    AttentionCall call;
+    call.sequences = paged;
+    call.key_scales = keys.scales, call.value_scales = values.scales;
+    const Tensor reference = attention(spec, call, q, keys.rows, values.rows, vanilla);
+    for (const AttentionMechanism backend : {flash_attn2, blockwise, sdpa}) {
+      const Tensor out = attention(spec, call, q, keys.rows, values.rows, backend);
+      const double most = backend == flash_attn2 && type == at::kChar ? 5e-2 : 1e-5;
+      EXPECT_LE((out - reference).abs().max().item<double>(), most) << config::word_of(backend);
+    }
+  }
+}
+
 TEST(KeyPages, GiveNoGradient) {
   const Paged p;
   const Tensor q = at::randn({1, 4, 8}).requires_grad_(true);

@@ -86,7 +86,8 @@ struct BaseValues {
         field<&C::mla_attn_mechanism>("Attention backend of multi-head latent attention (MLA).",
                                       not_built("latent attention")),
         field<&C::attn_dtype>("Dtype of attention; null: loader.dtype.", attention),
-        field<&C::kvdtype>("Dtype of the KV cache; null: attn_dtype.", attention),
+        field<&C::kvdtype>("Dtype of the KV cache: bf16 halves the memory of one in fp32. Null or auto: the model's. "
+                           "quantization.kv_cache makes it smaller still."),
         field<&C::mla_attn_dtype>("Dtype of multi-head latent attention.", not_built("latent attention")),
         field<&C::mla_attn_softmax_dtype>("Dtype of the softmax in multi-head latent attention.",
                                           not_built("latent attention")),

@@ -210,6 +210,8 @@ void check_ranks(const Config& config, int64_t ranks, bool training, config::Pro
 
 void check_built(const Config& config, bool training, config::Problems& problems) {
   problems.collect("quantization", [&] { config.quantization.weight_format(); });
+  problems.collect(config.quantization.kv_cache ? "quantization.kv_cache" : "base_config.values.kvdtype",
+                   [&] { config.quantization.cache_format(config.base_config.values.kvdtype); });
   if (config.sharding.axis_names != mesh::default_axes())
     problems.add("sharding.axis_names", "axes other than " + join(mesh::default_axes(), ", ") + " are not built yet",
                  "keep these names in this order");

@@ -5,7 +5,6 @@
 namespace easydel::elarge {
 
 std::optional<WeightFormat> QuantizationConfig::weight_format() const {
-  if (kv_cache) refuse("quantization.kv_cache", "quantizing the KV cache is not built yet", "leave it out");
   const bool asked = model || method || apply_quantization == true;
   if (!asked || apply_quantization == false) return std::nullopt;
   WeightFormat out;
@@ -27,6 +26,40 @@ std::optional<WeightFormat> QuantizationConfig::weight_format() const {
   out.linear_pattern = linear_pattern;
   out.simulate = part.simulate;
   return out;
+}
+
+nn::CacheFormat QuantizationConfig::cache_format(std::optional<models::DTypeSetting> plain) const {
+  using models::DTypeSetting;
+  using enum QuantizationMethod;
+  if (!kv_cache) {
+    const DTypeSetting dtype = plain.value_or(DTypeSetting::automatic);
+    if (dtype == DTypeSetting::automatic) return nn::CacheFormat::automatic;
+    if (dtype == DTypeSetting::fp32) return nn::CacheFormat::fp32;
+    if (dtype == DTypeSetting::bf16) return nn::CacheFormat::bf16;
+    refuse("base_config.values.kvdtype", str("a KV cache in ", config::word_of(dtype), " is not built yet"),
+           "built: auto, bf16, fp32");
+  }
+  const auto refuse_key = [](const char* key, const std::string& problem, const std::string& remedy) {
+    refuse(str("quantization.kv_cache.", key), problem, remedy);
+  };
+  const std::string built = "built: 8bit, a8bit and a8q (int8 codes), mxfp8 and nvfp8 (fp8 codes)";
+  const QuantizedPart& part = *kv_cache;
+  if (!part.quantization_method) refuse_key("quantization_method", "is missing", built);
+  const QuantizationMethod method_of_cache = *part.quantization_method;
+  const bool whole = method_of_cache == int8 || method_of_cache == a8bit || method_of_cache == a8q;
+  if (!whole && method_of_cache != mxfp8 && method_of_cache != nvfp8)
+    refuse_key("quantization_method", str("a KV cache in ", config::word_of(method_of_cache), " is not built yet"),
+               built);
+  if (part.runtime_dtype && *part.runtime_dtype != method_of_cache)
+    refuse_key("runtime_dtype", "reading the cache in a format other than its own is not built yet", "leave it out");
+  if (part.group_size)
+    refuse_key("group_size", "groups within a head are not built yet; each token and head has one scale",
+               "leave it out");
+  if (part.bits && *part.bits != 8)
+    refuse_key("bits", str(config::word_of(method_of_cache), " has 8 bits here, not ", *part.bits), "leave it out");
+  if (part.simulate) refuse_key("simulate", "a simulated KV cache is not built yet", "leave it out");
+  if (part.pattern) refuse_key("pattern", "has no effect on the KV cache: all layers share the format", "leave it out");
+  return whole ? nn::CacheFormat::int8 : nn::CacheFormat::e4m3;
 }
 
 }  // namespace easydel::elarge

@@ -86,6 +86,7 @@ models::LoadOptions load_options(const Config& config, const ModelConfig& model,
   options.team = std::move(team);
   options.partition_rules = config.sharding.rules();
   options.quantization = quantization_of(config.quantization);
+  options.cache_format = config.quantization.cache_format(config.base_config.values.kvdtype);
   return options;
 }
 

@@ -13,7 +13,9 @@ namespace easydel::kernels {
 
 namespace {
 
-bool all_bf16(DType q, DType k, DType v) { return q == DType::bf16 && k == DType::bf16 && v == DType::bf16; }
+bool all_bf16(DType q, DType k, DType v) {
+  return q == DType::bf16 && (k == DType::bf16 || is_coded(k)) && (v == DType::bf16 || is_coded(v));
+}
 
 int64_t last_key(const AttentionStep& step, const AttentionRows& rows) {
   return visible(step.spec, *rows.sequence, (rows.first + rows.count - 1) / step.group()).end;
@@ -78,11 +80,16 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
         name(order), " is not for these numbers");
   check(spec.kv_heads > 0 && spec.heads % spec.kv_heads == 0, "attention: ", spec.heads, " heads over ", spec.kv_heads,
         " kv heads");
+  const bool coded = is_coded(k.dtype) || is_coded(v.dtype);
+  check(!coded || (k.dtype == v.dtype && k.scales.data && v.scales.data), "attention: codes without their scales");
+  check(k.dtype != DType::i8 || spec.head_dim <= most_int8_dim, "attention: int8 keys of ", spec.head_dim,
+        " dimensions");
   const AttentionStep step{spec, q, k, v, out, lse, order};
   const Loops& isa = loops();
-  const auto attend_chunk = order == AccumulationOrder::bf16_tile    ? isa.attention.attend_chunk_tiles
-                            : order == AccumulationOrder::bf16_pairs ? isa.attention.attend_chunk_pairs
-                                                                     : isa.attention.attend_chunk;
+  const Loops::Attention::Chunks& chunk_loops = coded ? isa.attention.coded : isa.attention.plain;
+  const auto attend_chunk = order == AccumulationOrder::bf16_tile    ? chunk_loops.tiles
+                            : order == AccumulationOrder::bf16_pairs ? chunk_loops.pairs
+                                                                     : chunk_loops.fp32;
   const std::vector<AttentionRows> pieces = cut_rows(step, sequences, executor.size());
   const int64_t floats = partial_floats(step);
   int64_t parts = 0, longest = 0;

@@ -14,6 +14,12 @@
 // block with visible ones, count as zero (weight and value). A block's maximum replaces the old one only if it is more
 // than 8 above it. Weights are rounded to bf16 when they multiply values, not when they are summed. Denormals count as
 // zero until partial results are merged. A result is never -0, and every NaN has the same bits.
+//
+// Keys and values may be codes (int8 or e4m3) with one scale per token and head. The order is that of the queries'
+// dtype, over codes instead of elements: a score is (sum x key scale) x query scale, then as above; a weight is
+// multiplied by its value's scale before it is rounded and multiplies codes. int8 keys meet queries that are rounded to
+// int8, too (query scale: largest |q| / 127), so that their sum is a whole number below 2^24, which every instruction
+// adds exactly in any order. For e4m3 the query scale is 1. Codes are exact in bf16.
 #pragma once
 
 #include <span>
@@ -37,6 +43,13 @@ struct AttentionSpec {
   const float* slopes = nullptr;  // [heads]: slope x distance is subtracted from each score, last (arXiv 2108.12409)
 };
 
+// The scales of codes: [tokens, heads] by strides in floats; with pages [pages, page tokens, heads]. A NaN makes its
+// vector one of NaNs.
+struct CodeScales {
+  const float* data = nullptr;
+  int64_t token_stride = 0, head_stride = 0, page_stride = 0;
+};
+
 // [tokens, heads, dim] by strides in elements; the elements of a vector of dim are contiguous. With pages:
 // [pages, page tokens, heads, dim].
 struct Heads {
@@ -44,6 +57,7 @@ struct Heads {
   DType dtype = DType::f32;
   int64_t token_stride = 0, head_stride = 0;
   int64_t page_stride = 0;  // with pages: distance from one page to the next
+  CodeScales scales = {};   // of codes
 
   const void* at(int64_t token, int64_t head) const {
     return static_cast<const char*>(data) + (token * token_stride + head * head_stride) * bytes_of(dtype);
@@ -57,7 +71,7 @@ struct MutableHeads {
   void* at(int64_t token, int64_t head) const {
     return static_cast<char*>(data) + (token * token_stride + head * head_stride) * bytes_of(dtype);
   }
-  operator Heads() const { return {data, dtype, token_stride, head_stride, 0}; }
+  operator Heads() const { return {data, dtype, token_stride, head_stride, 0, {}}; }
 };
 
 // One sequence: its rows of q and out, and the location of its keys and values.
@@ -72,12 +86,13 @@ struct AttentionSequence {
 
 // out [tokens, heads, v_dim]; lse (may be null) [tokens, heads] fp32, contiguous: the natural logarithm of the sum of
 // e^score, sinks included. A row without visible keys is 0, and its lse -infinity (with sinks: the sink's score). Rows
-// of q that belong to no sequence are not written. Orders other than fp32_chain require bf16 q, k and v (else a Bug).
+// of q that belong to no sequence are not written. Orders other than fp32_chain require bf16 q, and bf16 or coded k and
+// v (else a Bug). k and v are codes of the same dtype, or neither is; int8 heads have at most 1024 dimensions.
 void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q,
             Heads k, Heads v, MutableHeads out, float* lse, AccumulationOrder order = AccumulationOrder::fp32_chain);
 
-// The order of attention over q, k and v of these dtypes on this machine: bf16_order() if all are bf16, else
-// fp32_chain.
+// The order of attention over q, k and v of these dtypes on this machine: bf16_order() if q is bf16, and k and v are
+// bf16 or codes; else fp32_chain.
 AccumulationOrder attention_order(DType q, DType k, DType v);
 
 // The sequences of training: sequence i is tokens offsets[i] to offsets[i + 1] of q, k and v. `count` + 1 ascending

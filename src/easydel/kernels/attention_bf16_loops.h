@@ -59,7 +59,20 @@ struct Bf16AttentionLoops {
 
   // One chunk of keys of up to 192 rows; see attention.h for the orders.
   static void attend_chunk(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part) {
+    attend<PlainBlocks<V, bf16>>(step, rows, chunk, part);
+  }
+  // The same if keys and values are codes.
+  static void attend_coded_chunk(const AttentionStep& step, const AttentionRows& rows, int64_t chunk,
+                                 AttentionPartial part) {
+    attend<CodedBlocks<V, bf16>>(step, rows, chunk, part);
+  }
+  template <class Blocks>
+  static void attend(const AttentionStep& given_step, const AttentionRows& given_rows, int64_t chunk,
+                     AttentionPartial part) {
     const FlushDenormals flush;
+    Blocks blocks(given_step, given_rows);
+    const AttentionStep& step = blocks.step();
+    const AttentionRows& rows = blocks.rows();
     const AttentionSpec& spec = step.spec;
     const AttentionSequence& s = *rows.sequence;
     const int64_t group = step.group(), v_step = step.v_step();
@@ -74,7 +87,7 @@ struct Bf16AttentionLoops {
     for (int64_t r = 0; r < rows.count; ++r) {
       const int64_t head = rows.kv_head * group + in_group;
       const Range seen = visible(spec, s, query).within(chunk * chunk_keys, (chunk + 1) * chunk_keys);
-      queries[r] = static_cast<const bf16*>(step.q.at(s.first_query + query, head));
+      queries[r] = static_cast<const bf16*>(blocks.query(r, step.q.at(s.first_query + query, head)));
       state.keys[r] = seen, state.slope[r] = Slope(spec, head, s.past + query);
       state.top[r] = -INFINITY, state.sums[r] = W::zero();
       if (!seen.empty()) all = {std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
@@ -82,8 +95,10 @@ struct Bf16AttentionLoops {
     }
     std::memset(part.out, 0, size_t(rows.count * v_step) * sizeof(float));
     P products(step, rows, queries);
+    if constexpr (requires { products.set_blocks(blocks); }) products.set_blocks(blocks);
 
     for (int64_t block = all.begin / key_block * key_block; block < all.end; block += key_block) {
+      blocks.begin(block);
       products.begin(block);
       for (int64_t t = 0; t < rows.count; t += P::tile_rows) {
         const int64_t count = std::min(P::tile_rows, rows.count - t);
@@ -91,8 +106,9 @@ struct Bf16AttentionLoops {
         if (seen.any.empty()) continue;
         products.multiply_queries(t, count, seen.any, scores);
         float* const out = part.out + t * v_step;
-        const auto soften = seen.whole ? Bf16AttentionLoops::soften<true> : Bf16AttentionLoops::soften<false>;
-        soften(spec.slopes != nullptr, score, block, seen, t, count, state, scores, weights, out, v_step);
+        const auto soften =
+            seen.whole ? Bf16AttentionLoops::soften<true, Blocks> : Bf16AttentionLoops::soften<false, Blocks>;
+        soften(spec.slopes != nullptr, score, block, blocks, seen, t, count, state, scores, weights, out, v_step);
         products.add_values(seen, count, weights, out);
       }
     }
@@ -111,9 +127,10 @@ struct Bf16AttentionLoops {
 
   // Turns the products of a tile's rows (starting at row t) with the 64 keys at `block` into weights. Each step goes
   // over all rows, so that no row waits for its own previous step.
-  template <bool whole>
-  static void soften(bool slopes, Score score, int64_t block, const Seen& seen, int64_t t, int64_t count, State& state,
-                     float* scores, typename P::Weight* weights, float* out, int64_t v_step) {
+  template <bool whole, class Blocks>
+  static void soften(bool slopes, Score score, int64_t block, const Blocks& blocks, const Seen& seen, int64_t t,
+                     int64_t count, State& state, float* scores, typename P::Weight* weights, float* out,
+                     int64_t v_step) {
     float highest[P::tile_rows];
     const W none = W::set(-INFINITY);
     for (int64_t r = 0; r < count; ++r) {
@@ -121,7 +138,12 @@ struct Bf16AttentionLoops {
       W top = none;
 #pragma GCC unroll 4
       for (int64_t i = 0; i < key_block; i += lanes) {
-        W s = score(W::load(own + i));
+        W product = W::load(own + i);
+        if constexpr (Blocks::coded) {
+          const BlockScales scales = blocks.scales(t + r);
+          product = product * W::load(scales.keys + i) * W::set(scales.query);
+        }
+        W s = score(product);
         if (slopes) s = state.slope[t + r](s, block + i);
         if constexpr (!whole) s = if_seen(seen.of_row[r], i, s, none);
         s.store(own + i);
@@ -139,6 +161,10 @@ struct Bf16AttentionLoops {
         W weight = Math::exp2_of_negative(W::load(scores + r * key_block + i) - top);
         if constexpr (!whole) weight = if_seen(seen.of_row[r], i, weight, W::zero());  // a NaN would not become 0
         sums = sums + weight;
+        if constexpr (Blocks::coded) {
+          weight = weight * W::load(blocks.scales(t + r).values + i);
+          if constexpr (!whole) weight = if_seen(seen.of_row[r], i, weight, W::zero());  // its scale may be a NaN
+        }
 #pragma GCC unroll 16
         for (int part = 0; part < W::parts; ++part)
           P::store_weights(weights + P::weight_at(r, i, count) + part * width, weight.part[part]);

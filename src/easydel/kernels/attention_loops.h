@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "easydel/kernels/attention_code_loops.h"
 #include "easydel/kernels/attention_few_loops.h"
 #include "easydel/kernels/attention_step.h"
 #include "easydel/kernels/memory.h"
@@ -105,8 +106,13 @@ struct AttentionLoops {
     Slope slope;
   };
 
-  // One chunk of keys of up to 192 rows; see attention.h for the order.
-  static void attend_chunk(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part) {
+  // One chunk of keys of up to 192 rows; see attention.h for the order. Blocks: PlainBlocks or CodedBlocks.
+  template <class Blocks>
+  static void attend_chunk(const AttentionStep& given_step, const AttentionRows& given_rows, int64_t chunk,
+                           AttentionPartial part) {
+    Blocks blocks(given_step, given_rows);
+    const AttentionStep& step = blocks.step();
+    const AttentionRows& rows = blocks.rows();
     const AttentionSpec& spec = step.spec;
     const AttentionSequence& s = *rows.sequence;
     const int64_t group = step.group(), dim = spec.head_dim, v_step = step.v_step();
@@ -121,25 +127,25 @@ struct AttentionLoops {
     alignas(64) float weights[block_rows * key_block];
 
     Row state[most_attention_rows];
+    const void* query_of[most_attention_rows];
     Range all{s.keys, 0};
     for (int64_t r = 0; r < rows.count; ++r) {
       const Range keys_of_row =
           visible(spec, s, (rows.first + r) / group).within(chunk * chunk_keys, (chunk + 1) * chunk_keys);
       const int64_t query = (rows.first + r) / group, head = rows.kv_head * group + (rows.first + r) % group;
       state[r] = {keys_of_row, -INFINITY, W::zero(), Slope(spec, head, s.past + query)};
+      query_of[r] = blocks.query(r, step.q.at(s.first_query + query, head));
       if (!keys_of_row.empty()) all = {std::min(all.begin, keys_of_row.begin), std::max(all.end, keys_of_row.end)};
     }
     std::memset(part.out, 0, size_t(rows.count * v_step) * sizeof(float));
     for (int64_t t = 0; t < rows.count; t += block_rows) {
       const int64_t count = std::min(block_rows, rows.count - t);
-      const auto row = [&](int64_t r) {
-        const int64_t i = rows.first + t + r;
-        return step.q.at(s.first_query + i / group, rows.kv_head * group + i % group);
-      };
-      Packing::transpose(step.q.dtype, row, count, dim, count, queries + t * dim);
+      Packing::transpose(
+          blocks.query_dtype(), [&](int64_t r) { return query_of[t + r]; }, count, dim, count, queries + t * dim);
     }
 
     for (int64_t block = all.begin / key_block * key_block; block < all.end; block += key_block) {
+      blocks.begin(block);
       const int64_t present = std::min(key_block, s.keys - block);
       if (key_pairs)
         FewRows<V>::transpose_keys(s, step.k, rows.kv_head, block, present, dim, pairs);
@@ -167,8 +173,8 @@ struct AttentionLoops {
         float* const out = part.out + t * v_step;
         for (int64_t r = 0; r < count; ++r)
           if (!of_row[r].empty())
-            soften(score, block, scores + r * key_block, of_row[r], state[t + r], weights + r * key_block,
-                   out + r * v_step, v_step);
+            soften<Blocks::coded>(score, block, scores + r * key_block, blocks.scales(t + r), of_row[r], state[t + r],
+                                  weights + r * key_block, out + r * v_step, v_step);
         const auto sum = [&](int64_t r, int64_t some, int64_t begin, int64_t end) {
           if (begin < end && in_place)
             FewRows<V>::add_values(s, step.v, rows.kv_head, block, {begin, end}, some, weights + r * key_block,
@@ -194,15 +200,18 @@ struct AttentionLoops {
 
   // Turns the 64 products of one row with the keys at `block` into weights for the visible `keys` (relative to the
   // block), and rescales earlier sums to the new maximum.
-  static void soften(const Score& score, int64_t block, const float* products, Range keys, Row& row, float* weights,
-                     float* out, int64_t v_step) {
+  template <bool coded>
+  static void soften(const Score& score, int64_t block, const float* products, const BlockScales& scales, Range keys,
+                     Row& row, float* weights, float* out, int64_t v_step) {
     constexpr int64_t vectors = key_block / lanes;
     W s[vectors], top = W::set(-INFINITY);
     const bool whole = keys.begin == 0 && keys.end == key_block;
     const W begin = W::set(float(keys.begin)), end = W::set(float(keys.end)), none = W::set(-INFINITY);
 #pragma GCC unroll 4
     for (int64_t i = 0; i < vectors; ++i) {
-      s[i] = row.slope(score(W::load(products + i * lanes)), block + i * lanes);
+      W product = W::load(products + i * lanes);
+      if constexpr (coded) product = product * W::load(scales.keys + i * lanes) * W::set(scales.query);
+      s[i] = row.slope(score(product), block + i * lanes);
       if (!whole) {
         const W at = Math::count() + W::set(float(i * lanes));
         s[i] = Math::less(at, begin, none, Math::less(at, end, s[i], none));
@@ -219,7 +228,7 @@ struct AttentionLoops {
     for (int64_t i = 0; i < vectors; ++i) {
       const W weight = Math::exp2_of_negative(s[i] - W::set(now));
       row.sums = row.sums + weight;
-      weight.store(weights + i * lanes);
+      (coded ? weight * W::load(scales.values + i * lanes) : weight).store(weights + i * lanes);
     }
   }
 
@@ -252,16 +261,16 @@ struct AttentionLoops {
         sum = std::fma(sum, shrink, Math::exp2_of_negative(sink - top));
       }
       const W factor = W::set(sum == 0 ? 0 : shrink / sum);
-      const bool in_bf16 = step.order != AccumulationOrder::fp32_chain;
+      const bool one_nan = step.order != AccumulationOrder::fp32_chain || is_coded(step.k.dtype);
       if (step.lse) {
         float& lse = step.lse[token * step.spec.heads + head];
         lse = sum == 0 ? -INFINITY : float(top * double(ln_2) + std::log(double(sum)));
-        if (in_bf16 && std::isnan(lse)) lse = NAN;
+        if (one_nan && std::isnan(lse)) lse = NAN;
       }
       void* const to = step.out.at(token, head);
       for (int64_t d = 0; d < step.spec.v_dim; d += lanes) {
         W y = W::load(all.out + r * step.v_step() + d) * factor;
-        if (in_bf16) y = Math::one_nan(y + W::zero());
+        if (one_nan) y = Math::one_nan(y + W::zero());
         if (step.out.dtype == DType::f32)
           y.store(static_cast<float*>(to) + d, step.spec.v_dim - d);
         else

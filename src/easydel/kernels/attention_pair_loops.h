@@ -34,8 +34,9 @@ class PairAttention {
   void begin(int64_t block) {
     block_ = block;
     transpose_keys();
-    values_.begin(block);
+    begin_values(block);
   }
+  void begin_values(int64_t block) { values_.begin(block); }
 
   void multiply_queries(int64_t t, int64_t count, Range any, float* scores) const {
     const int64_t begin = any.begin / panel_columns * panel_columns, end = round_up(any.end, panel_columns);
@@ -52,6 +53,25 @@ class PairAttention {
   static void store_weights(bf16* to, F x) { D::store_weights(to, x); }
   void add_values(const Seen& seen, int64_t count, const bf16* weights, float* out) {
     values_.add(seen, count, weights, out);
+  }
+  // The same of all 64 keys, whose values are int8 codes `stride` bytes apart; the data `ahead` bytes after each row
+  // are prefetched. Only if the dimensions fill whole panels.
+  static constexpr bool reads_codes = requires(const int8_t* codes) { D::right_of_codes(codes, codes); };
+  template <int rows = D::most_rows>
+  static void add_codes(int64_t count, const bf16* weights, const int8_t* codes, int64_t stride, int64_t ahead,
+                        int64_t v_dim, float* out) {
+    if constexpr (rows > 0) {
+      if constexpr (rows > 3)
+        if (count <= 3) return add_codes<3>(count, weights, codes, stride, ahead, v_dim, out);
+      if (count < rows) return add_codes<rows - 1>(count, weights, codes, stride, ahead, v_dim, out);
+      int64_t c = 0;
+      if constexpr (3 * rows <= D::most_rows)
+        for (; c + 4 * width <= v_dim; c += 4 * width)
+          chain_codes<rows, 4>(weights, codes + c, stride, ahead, out + c, v_dim);
+      for (; c < v_dim; c += 2 * width) chain_codes<rows, 2>(weights, codes + c, stride, ahead, out + c, v_dim);
+      if (count > rows)
+        add_codes<>(count - rows, weights + rows * key_block, codes, stride, ahead, v_dim, out + rows * v_dim);
+    }
   }
 
  private:
@@ -197,6 +217,26 @@ class PairAttention {
     bool few_, is_packed_ = false, finite_ = true;
     bf16 *packed_, *one_pair_;
   };
+
+  template <int rows, int vectors>
+  static void chain_codes(const bf16* weights, const int8_t* codes, int64_t stride, int64_t ahead, float* out,
+                          int64_t v_step) {
+    F sum[rows][vectors];
+    Tile::template load_sums<rows, vectors>(sum, out, v_step, false);
+    for (int64_t t = 0; t < key_block; t += 2, codes += 2 * stride) {
+      V::prefetch(codes + ahead), V::prefetch(codes + ahead + stride);
+      typename D::Right right[vectors];
+#pragma GCC unroll 4
+      for (int i = 0; i < vectors; ++i) right[i] = D::right_of_codes(codes + i * width, codes + stride + i * width);
+#pragma GCC unroll 12
+      for (int r = 0; r < rows; ++r) {
+        const typename D::Left x = D::left(weights + r * key_block + t);
+#pragma GCC unroll 4
+        for (int i = 0; i < vectors; ++i) sum[r][i] = D::add(sum[r][i], right[i], x);
+      }
+    }
+    Tile::template store_sums<rows, vectors>(sum, out, v_step);
+  }
 
   // rows x (vectors x width) accumulators at c. In pairs, `a` moves by a_step per pair and by row_step per row.
   template <int rows, int vectors, int64_t row_step, class Ahead>

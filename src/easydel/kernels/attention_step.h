@@ -9,6 +9,7 @@
 namespace easydel::kernels {
 
 constexpr int64_t key_block = 64, chunk_keys = 512, most_attention_rows = 192;
+constexpr int64_t most_int8_dim = 1024;  // 127 x 127 x 1024 < 2^24
 
 struct AttentionStep {
   AttentionSpec spec;

@@ -20,6 +20,7 @@ class TileAttention {
   using Weight = float;  // rounded to bf16 but kept as fp32, which FMAs read directly
   using Seen = SeenKeys<block_rows>;
   static constexpr int64_t tile_rows = block_rows;
+  static constexpr bool reads_codes = false;  // values that are codes are decoded first
 
   TileAttention(const AttentionStep& step, const AttentionRows& rows, const bf16* const* queries)
       : step_(step),
@@ -41,11 +42,16 @@ class TileAttention {
   void begin(int64_t block) {
     const AttentionSequence& s = *rows_.sequence;
     const int64_t present = std::min(key_block, s.keys - block);
-    block_ = block, finite_ = Finite::unknown, ahead_ = next_block_distance(s, step_.v, block);
+    begin_values(block);
     if (key_pairs_)
       Few::transpose_keys(s, step_.k, rows_.kv_head, block, present, dim_, reinterpret_cast<bf16*>(keys_));
     else
       Packing::transpose_keys(s, step_.k, rows_.kv_head, block, present, dim_, keys_);
+  }
+  void begin_values(int64_t block) {
+    const AttentionSequence& s = *rows_.sequence;
+    const int64_t present = std::min(key_block, s.keys - block);
+    block_ = block, finite_ = Finite::unknown, ahead_ = next_block_distance(s, step_.v, block);
     if (in_place_)
       Few::find_rows(s, step_.v, rows_.kv_head, block, present, rows_of_values_);
     else

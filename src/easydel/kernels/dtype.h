@@ -1,4 +1,4 @@
-// Dtypes as kernels see them: bf16 as bits, and matrices given by pointer, dtype and stride.
+// Dtypes as kernels see them: bf16 and e4m3 as bits, and matrices given by pointer, dtype and stride.
 #pragma once
 
 #include <bit>
@@ -20,8 +20,32 @@ inline bf16 narrow(float x) {
   return {std::isnan(x) ? uint16_t(0x7fc0) : uint16_t((u + 0x7fff + (u >> 16 & 1)) >> 16)};
 }
 
-enum class DType : uint8_t { f32, bf16 };
-constexpr int64_t bytes_of(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
+// Four bits of exponent and three of mantissa, up to 448 ("E4M3FN" of the OCP 8-bit floating point specification). The
+// code of its NaN is never written here.
+struct e4m3 {  // same layout as c10::Float8_e4m3fn
+  uint8_t bits;
+};
+
+inline float widen(int8_t x) { return float(x); }
+inline float widen(e4m3 x) {
+  const uint32_t size = x.bits & 0x7fu, sign = uint32_t(x.bits & 0x80u) << 24;
+  const float y = size < 8 ? float(size) * 0x1p-9f : std::bit_cast<float>((size << 20) + (120u << 23));
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(y) | sign);
+}
+
+// Rounds to nearest, ties to even. |x| is at most 448.
+inline e4m3 narrow_e4m3(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x), size = bits & 0x7fffffffu, sign = bits >> 24 & 0x80u;
+  constexpr float unit = 0x1p14f;  // its last place is 2^-9, the smallest e4m3
+  const uint32_t small = std::bit_cast<uint32_t>(std::bit_cast<float>(size) + unit) - std::bit_cast<uint32_t>(unit);
+  const uint32_t large = ((size + 0x7ffffu + (size >> 20 & 1u)) >> 20) - (120u << 3);
+  return {uint8_t(sign | (size < (121u << 23) ? small : large))};
+}
+
+// i8 and e4m3 are codes of cached keys and values: an element is code x scale.
+enum class DType : uint8_t { f32, bf16, i8, e4m3 };
+constexpr bool is_coded(DType dtype) { return dtype == DType::i8 || dtype == DType::e4m3; }
+constexpr int64_t bytes_of(DType dtype) { return dtype == DType::f32 ? 4 : dtype == DType::bf16 ? 2 : 1; }
 
 // A row-major matrix that is read. Elements of a row are contiguous; `stride` is the distance of two rows in elements.
 struct Input {

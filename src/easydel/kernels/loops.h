@@ -65,11 +65,14 @@ struct Loops {
 
   struct Attention {
     // One chunk of keys for some rows of queries, in the order fp32_chain, bf16_pairs or bf16_tile.
-    void (*attend_chunk)(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part);
-    void (*attend_chunk_pairs)(const AttentionStep& step, const AttentionRows& rows, int64_t chunk,
-                               AttentionPartial part);
-    void (*attend_chunk_tiles)(const AttentionStep& step, const AttentionRows& rows, int64_t chunk,
-                               AttentionPartial part);
+    using AttendChunk = void (*)(const AttentionStep& step, const AttentionRows& rows, int64_t chunk,
+                                 AttentionPartial part);
+    struct Chunks {
+      AttendChunk fp32, pairs, tiles;
+    };
+    Chunks plain, coded;  // of keys and values that are numbers, or codes
+    // Codes of one row x [n] of a plain dtype, and their scale; see attention.h.
+    void (*encode_row)(const void* x, DType dtype, int64_t n, DType codes, void* to, float* scale);
     // Merges a later chunk's result into the earlier ones, and writes the rows.
     void (*merge)(const AttentionStep& step, int64_t rows, AttentionPartial all, AttentionPartial part);
     void (*finish)(const AttentionStep& step, const AttentionRows& rows, AttentionPartial all);

@@ -35,10 +35,14 @@ double peak(int64_t rounds, float*) {
   return 4.0 * 2 * 16 * 16 * of_line * double(rounds);
 }
 
+using Tile = Bf16AttentionLoops<Avx512, AmxAttention>;
+
+template <bool coded>
 void attend_chunk(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part) {
-  const auto by_tiles = Bf16AttentionLoops<Avx512, AmxAttention>::attend_chunk;
-  (rows.count < AmxAttention::fewest_rows ? avx512_loops().attention.attend_chunk_tiles : by_tiles)(step, rows, chunk,
-                                                                                                    part);
+  const Loops::Attention& few_rows = avx512_vnni_loops().attention;
+  if (rows.count < AmxAttention::fewest_rows)
+    return (coded ? few_rows.coded : few_rows.plain).tiles(step, rows, chunk, part);
+  (coded ? Tile::attend_coded_chunk : Tile::attend_chunk)(step, rows, chunk, part);
 }
 
 }  // namespace
@@ -53,7 +57,8 @@ const Loops& amx_loops() {
     all.product.tiles.multiply = AmxLoops::multiply;
     all.quantized.multiply_byte_tiles = AmxQuantizedLoops<ByteTileSide>::multiply;
     all.quantized.multiply_code_tiles = AmxQuantizedLoops<CodeTileSide>::multiply;
-    all.attention.attend_chunk_tiles = attend_chunk;
+    all.attention.plain.tiles = attend_chunk<false>;
+    all.attention.coded.tiles = attend_chunk<true>;
     all.attention.backward_bf16 = AmxAttentionBackward::attend_backward;
     all.peak.bf16 = peak<Bf16Tiles, 32>;
     all.peak.int8 = peak<ByteTiles, 64>;

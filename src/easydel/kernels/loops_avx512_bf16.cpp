@@ -1,4 +1,4 @@
-// The loops for AVX-512 that need VDPBF16PS.
+// The loops for AVX-512 with VNNI that need VDPBF16PS, too.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,8 +10,9 @@
 // g++ 12 warns of the undefined registers in its own intrinsics.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma")
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx512bf16,fma")
 #include "easydel/kernels/attention_backward_pairs.h"
+#include "easydel/kernels/attention_byte_loops.h"
 #include "easydel/kernels/attention_pair_loops.h"
 #include "easydel/kernels/code_pair_loops.h"
 #include "easydel/kernels/pair_loops.h"
@@ -29,7 +30,9 @@ void add_pair_loops(Loops& all) {
   all.product.pairs.multiply = PairLoops::multiply;
   all.product.pairs.multiply_weight_rows = PairRowLoops::multiply;
   all.quantized.multiply_code_pairs = CodePairLoops::multiply;
-  all.attention.attend_chunk_pairs = Bf16AttentionLoops<Avx512, PairAttention<Avx512, Avx512Pairs>>::attend_chunk;
+  using Pairs = PairAttention<Avx512, Avx512Pairs>;
+  all.attention.plain.pairs = Bf16AttentionLoops<Avx512, Pairs>::attend_chunk;
+  all.attention.coded.pairs = attend_byte_chunk<Pairs, Bf16AttentionLoops<Avx512, Pairs>::attend_coded_chunk>;
   all.attention.backward_bf16 = AttentionBackwardPairs::attend_backward;
   all.peak.bf16 = PairLoops::peak;
 }

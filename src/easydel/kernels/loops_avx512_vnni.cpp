@@ -11,6 +11,8 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma")
+#include "easydel/kernels/attention_byte_loops.h"
+#include "easydel/kernels/attention_tile_loops.h"
 #include "easydel/kernels/quantized_loops.h"
 #include "easydel/kernels/simd_avx512.h"
 
@@ -42,6 +44,8 @@ const Loops& avx512_vnni_loops() {
   static const Loops loops = [] {
     Loops all = avx512_loops();
     all.quantized.multiply_bytes = ByteLoops<Avx512, VnniDots>::multiply;
+    using Tile = TileAttention<Avx512>;
+    all.attention.coded.tiles = attend_byte_chunk<Tile, Bf16AttentionLoops<Avx512, Tile>::attend_coded_chunk>;
     add_pair_loops(all);
     return all;
   }();

@@ -21,6 +21,8 @@ constexpr Loops make_loops() {
   using Product = ProductLoops<V>;
   using Bytes = ByteLoops<V, D>;
   using Attention = AttentionLoops<V>;
+  using Pairs = Bf16AttentionLoops<V, PairAttention<V, FmaPairs<V>>>;
+  using Tile = Bf16AttentionLoops<V, TileAttention<V>>;
   using Norm = NormLoops<V>;
   using Pointwise = PointwiseLoops<V>;
   return {
@@ -31,9 +33,11 @@ constexpr Loops make_loops() {
       .quantized = {.pack_byte_row = Bytes::pack_row,
                     .multiply_bytes = Bytes::multiply,
                     .multiply_codes = CodeLoops<V>::multiply},
-      .attention = {.attend_chunk = Attention::attend_chunk,
-                    .attend_chunk_pairs = Bf16AttentionLoops<V, PairAttention<V, FmaPairs<V>>>::attend_chunk,
-                    .attend_chunk_tiles = Bf16AttentionLoops<V, TileAttention<V>>::attend_chunk,
+      .attention = {.plain = {Attention::template attend_chunk<PlainBlocks<V, float>>, Pairs::attend_chunk,
+                              Tile::attend_chunk},
+                    .coded = {Attention::template attend_chunk<CodedBlocks<V, float>>, Pairs::attend_coded_chunk,
+                              Tile::attend_coded_chunk},
+                    .encode_row = CodeRows<V>::encode_row,
                     .merge = Attention::merge,
                     .finish = Attention::finish,
                     .dots = AttentionBackwardLoops<V>::dots,

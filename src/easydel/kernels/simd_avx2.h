@@ -15,10 +15,28 @@ struct Avx2 {
   static F set1(float x) { return _mm256_set1_ps(x); }
   static F load(const float* p) { return _mm256_loadu_ps(p); }
   static void store(float* p, F x) { _mm256_storeu_ps(p, x); }
+  static void store_exact(bf16* p, F x) {
+    const __m256i bits = _mm256_srli_epi32(_mm256_castps_si256(x), 16);
+    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(bits, bits), 0x08);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+  }
+  static void store_exact(float* p, F x) { store(p, x); }
   static void stream(float* p, F x) { _mm256_stream_ps(p, x); }
   static F load(const bf16* p) {
     const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+  }
+  static F load(const int8_t* p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
+  static F load(const e4m3* p) {
+    const __m256i x = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+    const __m256i size = _mm256_and_si256(x, _mm256_set1_epi32(0x7f));
+    const F sign = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(x, size), 24));
+    const F normal = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_slli_epi32(size, 20), _mm256_set1_epi32(120 << 23)));
+    const F small = _mm256_mul_ps(_mm256_cvtepi32_ps(size), _mm256_set1_ps(0x1p-9f));
+    const F is_small = _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(8), size));
+    return _mm256_or_ps(sign, _mm256_blendv_ps(normal, small, is_small));
   }
   static void store(bf16* p, F x) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), narrowed(x)); }
   static void stream(bf16* p, F x) { _mm_stream_si128(reinterpret_cast<__m128i*>(p), narrowed(x)); }

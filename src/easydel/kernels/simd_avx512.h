@@ -15,11 +15,40 @@ struct Avx512 {
   static F set1(float x) { return _mm512_set1_ps(x); }
   static F load(const float* p) { return _mm512_loadu_ps(p); }
   static void store(float* p, F x) { _mm512_storeu_ps(p, x); }
+  static void store_exact(bf16* p, F x) {
+    const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(x), 16);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(bits));
+  }
+  static void store_exact(float* p, F x) { store(p, x); }
   static void stream(float* p, F x) { _mm512_stream_ps(p, x); }
   static F load(const bf16* p) {
     const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
   }
+  static F load(const int8_t* p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+  }
+  static F load(const e4m3* p) {
+    const __m512i x = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    const __m512i size = _mm512_and_si512(x, _mm512_set1_epi32(0x7f));
+    const __m512i sign = _mm512_slli_epi32(_mm512_sub_epi32(x, size), 24);
+    const F normal = _mm512_castsi512_ps(_mm512_add_epi32(_mm512_slli_epi32(size, 20), _mm512_set1_epi32(120 << 23)));
+    const __mmask16 is_small = _mm512_cmplt_epi32_mask(size, _mm512_set1_epi32(8));
+    const F y = _mm512_mask_mul_ps(normal, is_small, _mm512_cvtepi32_ps(size), _mm512_set1_ps(0x1p-9f));
+    return _mm512_or_ps(_mm512_castsi512_ps(sign), y);
+  }
+  // 32 codes.
+  static void widen_codes(const e4m3* p, bf16* to) {
+    alignas(64) static constexpr uint16_t small[32] = {0, 0x3b00, 0x3b80, 0x3bc0, 0x3c00, 0x3c20, 0x3c40, 0x3c60};
+    const __m512i x = _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    const __m512i size = _mm512_and_si512(x, _mm512_set1_epi16(0x7f));
+    const __m512i sign = _mm512_slli_epi16(_mm512_sub_epi16(x, size), 8);
+    const __m512i normal = _mm512_add_epi16(_mm512_slli_epi16(size, 4), _mm512_set1_epi16(120 << 7));
+    const __mmask32 is_small = _mm512_cmplt_epi16_mask(size, _mm512_set1_epi16(8));
+    const __m512i y = _mm512_mask_permutexvar_epi16(normal, is_small, size, _mm512_load_si512(small));
+    _mm512_storeu_si512(to, _mm512_or_si512(sign, y));
+  }
+  static void widen_codes(const int8_t* p, bf16* to) { store_exact(to, load(p)), store_exact(to + 16, load(p + 16)); }
   static void store(bf16* p, F x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), narrowed(x)); }
   static void stream(bf16* p, F x) { _mm256_stream_si256(reinterpret_cast<__m256i*>(p), narrowed(x)); }
   static void fence() { _mm_sfence(); }

@@ -22,6 +22,11 @@ struct Avx512Pairs {  // what FmaPairs<Avx512> computes, by one instruction
   }
   static Right right(const bf16* pairs) { return Right(_mm512_loadu_si512(pairs)); }
   static F add(F sum, Right b, Left a) { return _mm512_dpbf16_ps(sum, b, a); }
+  // Sixteen int8 codes of two rows. They are exact in bf16, so that the low half of each float is zero.
+  static Right right_of_codes(const int8_t* even, const int8_t* odd) {
+    const __m512i low = _mm512_srli_epi32(_mm512_castps_si512(Avx512::load(even)), 16);
+    return Right(_mm512_or_si512(low, _mm512_castps_si512(Avx512::load(odd))));
+  }
 
   static void right_of_rows(const bf16* even, const bf16* odd, int64_t columns, Right (&to)[2]) {
     const __mmask32 own = columns >= 32 ? ~__mmask32(0) : (__mmask32(1) << columns) - 1;

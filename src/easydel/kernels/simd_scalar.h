@@ -17,8 +17,12 @@ struct Scalar {
   static F set1(float x) { return x; }
   static F load(const float* p) { return *p; }
   static void store(float* p, F x) { *p = x; }
+  static void store_exact(bf16* p, F x) { p->bits = uint16_t(std::bit_cast<uint32_t>(x) >> 16); }  // x is a bf16
+  static void store_exact(float* p, F x) { *p = x; }
   static void stream(float* p, F x) { *p = x; }
   static F load(const bf16* p) { return widen(*p); }
+  static F load(const int8_t* p) { return widen(*p); }
+  static F load(const e4m3* p) { return widen(*p); }
   static void store(bf16* p, F x) { *p = narrow(x); }
   static void stream(bf16* p, F x) { *p = narrow(x); }
   static void fence() {}   // call it after the last streaming store

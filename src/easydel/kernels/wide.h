@@ -37,6 +37,12 @@ struct Wide {
 #pragma GCC unroll 16
     for (int i = 0; i < parts; ++i) V::store(p + i * V::width, part[i]);
   }
+  // Of numbers that T represents exactly.
+  template <class T>
+  void store_exact(T* p) const {
+#pragma GCC unroll 16
+    for (int i = 0; i < parts; ++i) V::store_exact(p + i * V::width, part[i]);
+  }
   // Non-temporal stores of whole cache lines; call V::fence() after the last.
   template <class T>
   void stream(T* p) const {

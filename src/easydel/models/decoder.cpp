@@ -85,12 +85,18 @@ const nn::Head& Decoder::head() const {
   return *head_;
 }
 
+std::vector<nn::CacheLayer> Decoder::cache_layers() const {
+  std::vector<nn::CacheLayer> layers;
+  for (const auto& block : blocks_) layers.push_back(block.layer->cache());
+  return layers;
+}
+
 std::unique_ptr<nn::Cache> Decoder::make_cache(int64_t slots, int64_t length) const {
   if (!spec_.causal)
     refuse("model", "it attends to both sides, so it cannot generate text", "use a causal language model");
-  nn::CacheShape shape{{}, compute_, embedding_->table().entry().shard.device()};
-  for (const auto& block : blocks_) shape.layers.push_back(block.layer->cache());
-  return std::make_unique<nn::Cache>(shape, slots, length);
+  nn::CacheShape shape{cache_layers(), nn::cache_type(cache_format_, compute_),
+                       embedding_->table().entry().shard.device()};
+  return std::make_unique<nn::Cache>(std::move(shape), slots, length);
 }
 
 int64_t Decoder::turning_length() const {

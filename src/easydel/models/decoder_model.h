@@ -24,6 +24,7 @@ class Decoder : public Model {
   int64_t vocabulary() const override { return spec_.vocabulary; }
   int64_t max_positions() const override { return spec_.max_positions; }
   int64_t turning_length() const override;
+  std::vector<nn::CacheLayer> cache_layers() const override;
   std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const override;
   double training_flops_per_token(int64_t length) const override;
 

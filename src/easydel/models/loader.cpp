@@ -328,6 +328,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   std::shared_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
   policies.finish();
   if (policies.quantizer) log::info(folder.string(), ": ", policies.quantizer->told());
+  nn::check_cache_format(options.cache_format, model->cache_layers(), opened.device);
   if (dropped > 0 && options.team->first())
     log::warning(dropped, " dimensions of parameters stay whole: the mesh (", options.team->mesh().describe(),
                  ") does not divide them");
@@ -341,6 +342,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   model->file_type_ = opened.file_type;
   model->device_ = opened.device;
   model->attention_ = options.attention;
+  model->cache_format_ = options.cache_format;
   model->moe_method_ = building.moe_method;
   model->team_ = options.team;
   model->whole_ = std::move(opened.whole);
@@ -377,6 +379,7 @@ std::shared_ptr<Model> Loader::copy(const Model& from) {
   model->file_type_ = from.file_type_;
   model->device_ = from.device_;
   model->attention_ = from.attention_;
+  model->cache_format_ = from.cache_format_;
   model->moe_method_ = from.moe_method_;
   model->team_ = from.team_;
   return model;
@@ -404,6 +407,7 @@ CheckedModel check_model(const fs::path& folder, const LoadOptions& options, con
   };
   const std::unique_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
   policies.finish();
+  nn::check_cache_format(options.cache_format, model->cache_layers(), opened.device);
   if (opened.checkpoint)
     opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
   return {task_of(opened.reader()), model->vocabulary()};

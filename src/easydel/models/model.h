@@ -16,8 +16,10 @@
 #include "easydel/models/load_config.h"
 #include "easydel/models/lora_config.h"
 #include "easydel/nn/cache.h"
+#include "easydel/nn/cache_config.h"
 #include "easydel/nn/class_head.h"
 #include "easydel/nn/head.h"
+#include "easydel/nn/memory.h"
 #include "easydel/nn/parameter.h"
 #include "easydel/nn/pass.h"
 #include "easydel/nn/quantization.h"
@@ -73,7 +75,9 @@ class Model {
   // Of sequences longer than this, a token's rotary frequencies depend on the length at which it was first due. 0:
   // never.
   virtual int64_t turning_length() const { return 0; }
-  // Keys and values for `slots` sequences of at most `length` tokens.
+  // What each layer keeps of a sequence.
+  virtual std::vector<nn::CacheLayer> cache_layers() const = 0;
+  // Keys and values for `slots` sequences of at most `length` tokens, in the format of the load options.
   virtual std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const = 0;
   // Forward + backward floating point operations per token at context length `length`, for TFLOP/s.
   virtual double training_flops_per_token(int64_t length) const = 0;
@@ -104,6 +108,7 @@ class Model {
   at::ScalarType compute_ = at::kFloat, file_type_ = at::kFloat;
   at::Device device_ = at::kCPU;
   ops::AttentionMechanism attention_ = ops::AttentionMechanism::automatic;
+  nn::CacheFormat cache_format_ = nn::CacheFormat::automatic;
   std::shared_ptr<const WholeModel> whole_;
   std::vector<std::shared_ptr<Adapter>> adapters_;
   ops::MoeMethod moe_method_ = ops::MoeMethod::fused_moe;
@@ -125,6 +130,7 @@ struct LoadOptions {
   uint64_t seed = 0;                     // of initial values if the folder has no weights
   ops::AttentionMechanism attention = ops::AttentionMechanism::automatic;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
+  nn::CacheFormat cache_format = nn::CacheFormat::automatic;
   // The model's task. If config.json is for another one, the head starts from random values and the file's tensors of
   // its head are ignored. Nothing: the task of config.json.
   std::optional<Task> task;

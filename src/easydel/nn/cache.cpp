@@ -6,10 +6,53 @@
 #include <algorithm>
 
 #include "easydel/base/error.h"
+#include "easydel/base/log.h"
 #include "easydel/ops/key_pages.h"
 #include "easydel/ops/rope.h"
 
 namespace easydel::nn {
+
+at::ScalarType cache_type(CacheFormat format, at::ScalarType compute) {
+  switch (format) {
+    case CacheFormat::automatic:
+      return compute;
+    case CacheFormat::fp32:
+      return at::kFloat;
+    case CacheFormat::bf16:
+      return at::kBFloat16;
+    case CacheFormat::int8:
+      return at::kChar;
+    case CacheFormat::e4m3:
+      return at::kFloat8_e4m3fn;
+  }
+  __builtin_unreachable();
+}
+
+void check_cache_format(CacheFormat format, const std::vector<CacheLayer>& layers, at::Device device) {
+  if (format != CacheFormat::int8 && format != CacheFormat::e4m3) return;
+  constexpr int64_t most_dim = 1024;  // of int8 keys, whose sums are exact (kernels/attention.h)
+  const auto refuse_codes = [](std::string problem, const char* remedy) {
+    refuse("quantization.kv_cache", std::move(problem), remedy);
+  };
+  if (!device.is_cpu()) refuse_codes("a quantized KV cache on a GPU is not built yet", "set loader.device to cpu");
+  bool has_keys = false, has_states = false;
+  for (const CacheLayer& layer : layers) {
+    has_states |= !layer.states.empty();
+    if (layer.kv_heads == 0) continue;
+    has_keys = true;
+    if (layer.v_dim == 0)
+      refuse_codes(
+          "multi-head latent attention keeps one short vector per token instead of keys and values, and codes of it "
+          "are "
+          "not built yet",
+          "leave it out; this cache is small already");
+    if (layer.k_dim > most_dim)
+      refuse_codes(str("heads of ", layer.k_dim, " dimensions are not built yet"), "leave it out");
+  }
+  if (!has_keys)
+    refuse_codes("this model keeps no keys and values, only recurrent states, which stay fp32", "leave it out");
+  if (has_states) log::info("quantization.kv_cache: keys and values are quantized; recurrent states stay fp32");
+}
 
 Cache::Cache(CacheShape shape, int64_t slots, int64_t length, int64_t page_tokens)
     : shape_(std::move(shape)),
@@ -93,14 +136,16 @@ class CacheMemory final : public Memory {
 
   void write(int64_t layer, int64_t first_head, const Tensor& keys, const Tensor& values,
              const ops::RopeTable* rope) override {
-    const auto heads = [&](const Tensor& pages) { return pages.narrow(1, first_head, keys.size(1)); };
-    const Tensor& own_values = cache_.pool_.values(layer);
-    ops::write_pages(heads(cache_.pool_.keys(layer)), keys, rope, own_values.defined() ? heads(own_values) : own_values,
-                     values, places_);
+    const auto heads = [&](const Tensor& pages) {
+      return pages.defined() ? pages.narrow(1, first_head, keys.size(1)) : pages;
+    };
+    const LayerPages& pages = cache_.pool_.layer(layer);
+    ops::write_pages({heads(pages.keys), heads(pages.key_scales)}, keys, rope,
+                     {heads(pages.values), heads(pages.value_scales)}, values, places_);
   }
 
   KeyPages ranges(int64_t layer) const override {
-    KeyPages pages{cache_.pool_.keys(layer), cache_.pool_.values(layer), {}};
+    KeyPages pages = cache_.pool_.layer(layer).without_tables();
     for (const int64_t slot : slots_) pages.tables.emplace_back(cache_.slots_[size_t(slot)].pages);
     return pages;
   }

@@ -6,10 +6,17 @@
 #include <memory>
 #include <vector>
 
+#include "easydel/nn/cache_config.h"
 #include "easydel/nn/memory.h"
 #include "easydel/nn/page_pool.h"
 
 namespace easydel::nn {
+
+// The dtype of keys and values in a format, given the computation's.
+at::ScalarType cache_type(CacheFormat format, at::ScalarType compute);
+// UserError at quantization.kv_cache: these layers cannot keep codes, or not on this device. Logs if recurrent states
+// stay fp32.
+void check_cache_format(CacheFormat format, const std::vector<CacheLayer>& layers, at::Device device);
 
 class Cache {
  public:

@@ -27,15 +27,20 @@ struct CacheLayer {
 
 struct CacheShape {
   std::vector<CacheLayer> layers;
-  at::ScalarType type = at::kFloat;  // of keys and values
+  // Of keys and values. Codes are kChar (int8) and kFloat8_e4m3fn: each token and head has an fp32 scale, and an
+  // element is code x scale. States are always fp32.
+  at::ScalarType type = at::kFloat;
   at::Device device = at::kCPU;
+
+  bool is_coded() const { return type == at::kChar || type == at::kFloat8_e4m3fn; }
 };
 
 // The keys and values of one layer, as attention reads them.
 struct KeyPages {
   Tensor keys, values;  // [pages, kv_heads, page_tokens, dim]; values undefined: the layer keeps none
   // Of each sequence: position t is token t % page_tokens of page tables[sequence][t / page_tokens].
-  std::vector<std::span<const int32_t>> tables;
+  std::vector<std::span<const int32_t>> tables = {};
+  Tensor key_scales = {}, value_scales = {};  // of codes: fp32 [pages, kv_heads, page_tokens]
 };
 
 // The memory of the sequences of one pass, in the pass's order. It refers to the pool that owns pages and states, which

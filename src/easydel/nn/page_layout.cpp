@@ -7,35 +7,47 @@ namespace easydel::nn {
 PageLayout::PageLayout(const CacheShape& shape, int64_t page_tokens, std::span<const int64_t> layers)
     : page_tokens_(page_tokens), layers_(shape.layers.size()) {
   check(page_tokens > 0, "pages: of ", page_tokens, " tokens");
-  const auto place = [&](int64_t elements) {
-    const int64_t offset = page_elements_;
-    page_elements_ += (elements + 63) / 64 * 64;
-    return offset;
-  };
   for (const int64_t index : layers) {
     const CacheLayer& layer = shape.layers[size_t(index)];
     Place& own = places_.emplace_back();
-    own.layer = index, own.heads = layer.kv_heads, own.k_dim = layer.k_dim, own.v_dim = layer.v_dim;
-    own.k_offset = place(layer.kv_heads * page_tokens * layer.k_dim);
-    own.v_offset = place(layer.kv_heads * page_tokens * layer.v_dim);
+    own.layer = index;
+    own.keys = place(layer.kv_heads, layer.k_dim, shape.type);
+    own.values = place(layer.kv_heads, layer.v_dim, shape.type);
+    if (!shape.is_coded()) continue;
+    own.key_scales = place(layer.kv_heads, layer.k_dim > 0 ? 1 : 0, at::kFloat);
+    own.value_scales = place(layer.kv_heads, layer.v_dim > 0 ? 1 : 0, at::kFloat);
   }
+}
+
+PageLayout::Array PageLayout::place(int64_t heads, int64_t dim, at::ScalarType type) {
+  const Array array{heads, dim, page_bytes_, type};
+  page_bytes_ += (heads * page_tokens_ * dim + 63) / 64 * 64 * int64_t(c10::elementSize(type));
+  return array;
+}
+
+Tensor PageLayout::view(const Tensor& storage, const Array& array) const {
+  if (array.heads * array.dim == 0) return Tensor();
+  const int64_t size = int64_t(c10::elementSize(array.type));
+  return storage.view(array.type)
+      .as_strided({storage.size(0), array.heads, page_tokens_, array.dim},
+                  {page_bytes_ / size, page_tokens_ * array.dim, array.dim, 1}, array.offset / size);
 }
 
 std::vector<LayerPages> PageLayout::views(const Tensor& storage) const {
   std::vector<LayerPages> out(layers_);
-  const auto view = [&](int64_t heads, int64_t dim, int64_t offset) {
-    if (heads * dim == 0) return Tensor();
-    return storage.as_strided({storage.size(0), heads, page_tokens_, dim}, {page_elements_, page_tokens_ * dim, dim, 1},
-                              offset);
+  const auto scales = [&](const Array& array) {
+    const Tensor of_tokens = view(storage, array);
+    return of_tokens.defined() ? of_tokens.squeeze(3) : of_tokens;
   };
   for (const Place& own : places_)
-    out[size_t(own.layer)] = {view(own.heads, own.k_dim, own.k_offset), view(own.heads, own.v_dim, own.v_offset)};
+    out[size_t(own.layer)] = {view(storage, own.keys), view(storage, own.values), scales(own.key_scales),
+                              scales(own.value_scales)};
   return out;
 }
 
 void PageLayout::copy(std::span<const LayerPages> layers, int32_t from, int32_t to, int64_t tokens) {
   for (const LayerPages& layer : layers)
-    for (const Tensor* all : {&layer.keys, &layer.values})
+    for (const Tensor* all : {&layer.keys, &layer.values, &layer.key_scales, &layer.value_scales})
       if (all->defined()) all->select(0, to).narrow(1, 0, tokens).copy_(all->select(0, from).narrow(1, 0, tokens));
 }
 

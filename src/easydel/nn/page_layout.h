@@ -9,31 +9,44 @@
 
 namespace easydel::nn {
 
-// The keys and values of one layer in all pages of a storage.
+// The keys and values of one layer in all pages of a storage. Undefined: the layer has none, or is in other pages.
 struct LayerPages {
-  Tensor keys, values;  // [pages, kv_heads, page_tokens, dim]; undefined: the layer has none, or is in other pages
+  Tensor keys, values;              // [pages, kv_heads, page_tokens, dim]
+  Tensor key_scales, value_scales;  // of codes: fp32 [pages, kv_heads, page_tokens]
+
+  KeyPages without_tables() const { return {keys, values, {}, key_scales, value_scales}; }
 };
 
-// A page is one block, so that it can be copied or stored as a whole: of each layer in turn the keys
-// [kv_head][token][k_dim], then the values [kv_head][token][v_dim]. Each begins at a multiple of 64 elements.
+// A page is one block of bytes, so that it can be copied or stored as a whole: of each layer in turn the keys
+// [kv_head][token][k_dim], then the values [kv_head][token][v_dim]; of codes, then the fp32 scales of the keys
+// [kv_head][token] and those of the values. Each takes a multiple of 64 elements of its type.
 class PageLayout {
  public:
   // Pages that hold the given layers of `shape`.
   PageLayout(const CacheShape& shape, int64_t page_tokens, std::span<const int64_t> layers);
 
   int64_t page_tokens() const { return page_tokens_; }
-  int64_t page_elements() const { return page_elements_; }  // 0: no layer has keys
-  // Views of `storage` [pages, page elements], by layer of the shape.
+  int64_t page_bytes() const { return page_bytes_; }  // 0: no layer has keys
+  // Views of `storage`, uint8 [pages, page bytes], by layer of the shape.
   std::vector<LayerPages> views(const Tensor& storage) const;
-  // Copies the first `tokens` tokens of one page to another.
+  // Copies the first `tokens` tokens of one page to another, with their scales.
   static void copy(std::span<const LayerPages> layers, int32_t from, int32_t to, int64_t tokens);
 
  private:
+  // [heads][page tokens][dim] from byte `offset` of a page.
+  struct Array {
+    int64_t heads = 0, dim = 0, offset = 0;
+    at::ScalarType type = at::kFloat;
+  };
   struct Place {
-    int64_t layer = 0, heads = 0, k_dim = 0, v_dim = 0, k_offset = 0, v_offset = 0;  // offsets in elements
+    int64_t layer = 0;
+    Array keys, values, key_scales, value_scales;
   };
 
-  int64_t page_tokens_, page_elements_ = 0;
+  Array place(int64_t heads, int64_t dim, at::ScalarType type);
+  Tensor view(const Tensor& storage, const Array& array) const;
+
+  int64_t page_tokens_, page_bytes_ = 0;
   size_t layers_;  // of the shape
   std::vector<Place> places_;
 };

@@ -21,17 +21,13 @@ std::vector<int64_t> all_layers(const CacheShape& shape) {
 }  // namespace
 
 PagePool::PagePool(const CacheShape& shape, int64_t page_tokens, int64_t pages)
-    : layout_(shape, page_tokens, all_layers(shape)),
-      options_(at::TensorOptions().dtype(shape.type).device(shape.device)),
-      layers_(shape.layers.size()) {
+    : layout_(shape, page_tokens, all_layers(shape)), device_(shape.device), layers_(shape.layers.size()) {
   if (!empty()) reserve(std::max<int64_t>(pages, 1));
 }
 
-int64_t PagePool::page_bytes() const { return layout_.page_elements() * int64_t(options_.dtype().itemsize()); }
-
 void PagePool::reserve(int64_t pages) {
   check(pages <= std::numeric_limits<int32_t>::max(), "page pool: ", pages, " pages");
-  const Tensor storage = at::empty({pages, layout_.page_elements()}, options_);
+  const Tensor storage = at::empty({pages, page_bytes()}, at::TensorOptions().dtype(at::kByte).device(device_));
   const int64_t before = counts_.ids();
   if (before > 0) storage.narrow(0, 0, before).copy_(storage_.narrow(0, 0, before));
   storage_ = storage, capacity_ = pages;

@@ -17,9 +17,9 @@ class PagePool {
   // Room for `pages` pages; take() doubles it when they are all in use.
   PagePool(const CacheShape& shape, int64_t page_tokens, int64_t pages);
 
-  bool empty() const { return layout_.page_elements() == 0; }  // no layer has keys
+  bool empty() const { return layout_.page_bytes() == 0; }  // no layer has keys
   int64_t page_tokens() const { return layout_.page_tokens(); }
-  int64_t page_bytes() const;
+  int64_t page_bytes() const { return layout_.page_bytes(); }
   int64_t used() const { return counts_.used(); }  // pages that have an owner
 
   // A page with one owner. What it holds is undefined.
@@ -31,18 +31,16 @@ class PagePool {
   // and returns a new page with a copy of its first `tokens` tokens.
   int32_t own(int32_t page, int64_t tokens);
 
-  // [pages, kv_heads, page_tokens, dim], views of the storage; valid until take() or own() is called. Undefined: the
-  // layer has none.
-  const Tensor& keys(int64_t layer) const { return layers_[size_t(layer)].keys; }
-  const Tensor& values(int64_t layer) const { return layers_[size_t(layer)].values; }
+  // Views of the storage; valid until take() or own() is called.
+  const LayerPages& layer(int64_t layer) const { return layers_[size_t(layer)]; }
 
  private:
   void reserve(int64_t pages);
 
   PageLayout layout_;
   int64_t capacity_ = 0;
-  at::TensorOptions options_;
-  Tensor storage_;  // [capacity, page elements]
+  at::Device device_;
+  Tensor storage_;  // uint8 [capacity, page bytes]
   std::vector<LayerPages> layers_;
   PageCounts counts_;
 };

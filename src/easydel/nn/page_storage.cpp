@@ -47,8 +47,7 @@ std::vector<PageGroup> groups_of(const CacheShape& shape) {
 }
 
 int64_t bytes_of(const CacheShape& shape, const PageGroup& group, int64_t page_tokens) {
-  if (!group.states)
-    return PageLayout(shape, page_tokens, group.layers).page_elements() * int64_t(c10::elementSize(shape.type));
+  if (!group.states) return PageLayout(shape, page_tokens, group.layers).page_bytes();
   int64_t sum = 0;
   for (const int64_t layer : group.layers)
     for (const std::vector<int64_t>& state : shape.layers[size_t(layer)].states)
@@ -58,7 +57,7 @@ int64_t bytes_of(const CacheShape& shape, const PageGroup& group, int64_t page_t
 
 struct PageStorage::Block {
   std::optional<tensor::ReservedMemory> memory;  // on a CPU
-  Tensor pages;                                  // of keys: [ids, page elements]
+  Tensor pages;                                  // of keys: uint8 [ids, page bytes]
   std::vector<Tensor> states;                    // of states: each [ids, shape...]
 };
 
@@ -78,12 +77,12 @@ PageStorage::PageStorage(CacheShape shape, int64_t page_tokens, std::vector<Page
     Block& block = *blocks_.emplace_back(std::make_unique<Block>());
     if (!group.states) {
       const PageLayout layout(shape_, page_tokens, group.layers);
-      const auto options = at::TensorOptions().dtype(shape_.type).device(shape_.device);
+      const auto options = at::TensorOptions().dtype(at::kByte).device(shape_.device);
       if (cpu) {
-        block.memory.emplace(count * layout.page_elements() * int64_t(c10::elementSize(shape_.type)));
-        block.pages = at::from_blob(block.memory->data(), {count, layout.page_elements()}, options);
+        block.memory.emplace(count * layout.page_bytes());
+        block.pages = at::from_blob(block.memory->data(), {count, layout.page_bytes()}, options);
       } else {
-        block.pages = at::zeros({count, layout.page_elements()}, options);
+        block.pages = at::zeros({count, layout.page_bytes()}, options);
       }
       const std::vector<LayerPages> views = layout.views(block.pages);
       for (const int64_t layer : group.layers)
@@ -160,15 +159,16 @@ class StorageMemory final : public Memory {
 
   void write(int64_t layer, int64_t first_head, const Tensor& keys, const Tensor& values,
              const ops::RopeTable* rope) override {
-    const auto heads = [&](const Tensor& pages) { return pages.narrow(1, first_head, keys.size(1)); };
+    const auto heads = [&](const Tensor& pages) {
+      return pages.defined() ? pages.narrow(1, first_head, keys.size(1)) : pages;
+    };
     const LayerPages& pages = storage_.pages_[size_t(layer)];
-    ops::write_pages(heads(pages.keys), keys, rope, pages.values.defined() ? heads(pages.values) : pages.values, values,
-                     places_[size_t(group_of(layer))]);
+    ops::write_pages({heads(pages.keys), heads(pages.key_scales)}, keys, rope,
+                     {heads(pages.values), heads(pages.value_scales)}, values, places_[size_t(group_of(layer))]);
   }
 
   KeyPages ranges(int64_t layer) const override {
-    const LayerPages& pages = storage_.pages_[size_t(layer)];
-    KeyPages out{pages.keys, pages.values, {}};
+    KeyPages out = storage_.pages_[size_t(layer)].without_tables();
     for (const std::vector<int32_t>& table : tables_[size_t(group_of(layer))]) out.tables.emplace_back(table);
     return out;
   }

@@ -68,6 +68,7 @@ Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor&
   if (on.memory) {
     on.memory->write(layer, 0, k, v, rope);
     pages = on.memory->ranges(layer);
+    call.key_scales = pages.key_scales, call.value_scales = pages.value_scales;
   } else {
     pages.keys = rope ? ops::rope(k, *rope) : k, pages.values = v;
     call.masked = on.masked;

@@ -62,12 +62,13 @@ struct AttentionCall {
   uint64_t dropout_key = 0;  // key of the dropout mask if spec.dropout > 0
   int64_t first_token = 0;   // global index of row 0 of q, for that mask
   AttentionMemory* memory = nullptr;
+  Tensor key_scales, value_scales;  // if k and v are pages of codes: fp32 [pages, kv_heads, page_tokens]
 };
 
 // q [tokens, heads, head_dim], k [keys, kv_heads, head_dim], v [keys, kv_heads, v_dim] -> [tokens, heads, v_dim]. k and
-// v may be the pages of a memory, [pages, kv_heads, page_tokens, ...]: then ranges have page tables, and there is no
-// gradient. Throws UserError if the backend of `mechanism` does not support the need. automatic: the best one that
-// does.
+// v may be the pages of a memory, [pages, kv_heads, page_tokens, ...]: then ranges have page tables, elements may be
+// codes, and there is no gradient. Throws UserError if the backend of `mechanism` does not support the need. automatic:
+// the best one that does.
 Tensor attention(const AttentionSpec& spec, const AttentionCall& call, const Tensor& q, const Tensor& k,
                  const Tensor& v, AttentionMechanism mechanism = AttentionMechanism::automatic);
 

@@ -70,19 +70,22 @@ Tensor one_by_one(const AttentionNeed& need, Tensor (*one)(const AttentionNeed&,
 
 namespace {
 
-// Calls a backend that does not support pages, after gathering keys and values contiguously.
+// Calls a backend that does not support pages, after gathering keys and values contiguously in the dtype of q.
 Tensor attend_gathered(const AttentionBackend& backend, const AttentionNeed& need) {
   std::vector<Tensor> keys, values;  // heads first
   std::vector<AttentionRange> ranges;
   int64_t rows = 0;
   for (const AttentionRange& range : need.call.sequences) {
-    keys.push_back(gather_pages(need.k, range.pages, range.key_end).transpose(0, 1));
-    values.push_back(gather_pages(need.v, range.pages, range.key_end).transpose(0, 1));
+    const auto gathered = [&](const Pages& pages) {
+      return gather_pages(pages, range.pages, range.key_end).to(need.q.scalar_type()).transpose(0, 1);
+    };
+    keys.push_back(gathered({need.k, need.call.key_scales}));
+    values.push_back(gathered({need.v, need.call.value_scales}));
     ranges.push_back({range.begin, range.end, rows, rows + range.key_end, {}});
     rows += range.key_end;
   }
-  const auto all = [](const std::vector<Tensor>& parts, const Tensor& pages) {
-    if (parts.empty()) return at::empty({0, pages.size(1), pages.size(3)}, pages.options());
+  const auto all = [&](const std::vector<Tensor>& parts, const Tensor& pages) {
+    if (parts.empty()) return at::empty({0, pages.size(1), pages.size(3)}, need.q.options());
     return (parts.size() == 1 ? parts[0] : at::cat(parts, 1)).transpose(0, 1);
   };
   const Tensor k = all(keys, need.k), v = all(values, need.v);

@@ -21,6 +21,7 @@ using torch::autograd::variable_list;
 struct KernelShape {
   kernels::AttentionSpec spec;
   std::vector<kernels::AttentionSequence> sequences;
+  Tensor key_scales, value_scales;  // of codes
 
   int64_t queries() const { return sum(&kernels::AttentionSequence::queries); }
   int64_t keys() const { return sum(&kernels::AttentionSequence::keys); }
@@ -49,6 +50,7 @@ KernelShape shape_of(const AttentionNeed& need) {
   shape.spec.window = need.spec.window;
   shape.spec.chunk = need.spec.chunk;
   shape.spec.softcap = float(need.spec.softcap);
+  shape.key_scales = need.call.key_scales, shape.value_scales = need.call.value_scales;
   for (const AttentionRange& range : need.call.sequences) {
     kernels::AttentionSequence sequence;
     sequence.first_query = range.begin;
@@ -68,9 +70,13 @@ Tensor room(at::IntArrayRef sizes, const at::TensorOptions& options, int64_t cov
 }
 
 // Keys or values: [keys, kv_heads, dim], or pages [pages, kv_heads, page_tokens, dim].
-kernels::Heads keys_of(const Tensor& x) {
+kernels::Heads keys_of(const Tensor& x, const Tensor& scales) {
   if (x.dim() == 3) return tensor::heads_of(x);
-  return {x.const_data_ptr(), tensor::kernel_dtype(x.scalar_type()), x.stride(2), x.stride(1), x.stride(0)};
+  kernels::Heads heads{
+      x.const_data_ptr(), tensor::page_dtype(x.scalar_type()), x.stride(2), x.stride(1), x.stride(0), {}};
+  if (scales.defined())
+    heads.scales = {scales.const_data_ptr<float>(), scales.stride(2), scales.stride(1), scales.stride(0)};
+  return heads;
 }
 
 struct Flash : torch::autograd::Function<Flash> {
@@ -88,7 +94,8 @@ struct Flash : torch::autograd::Function<Flash> {
       if (context || memory) lse = at::zeros({q.size(0), q.size(1)}, q.options().dtype(at::kFloat));
       kernels::AttentionSpec spec = shape.spec;
       spec.sinks = numbers(sinks), spec.slopes = numbers(slopes);
-      const kernels::Heads q_heads = tensor::heads_of(q), k_heads = keys_of(k), v_heads = keys_of(v);
+      const kernels::Heads q_heads = tensor::heads_of(q), k_heads = keys_of(k, shape.key_scales),
+                           v_heads = keys_of(v, shape.value_scales);
       kernels::attend(tensor::executor(), spec, shape.sequences, q_heads, k_heads, v_heads,
                       tensor::mutable_heads_of(out), lse.defined() ? lse.mutable_data_ptr<float>() : nullptr,
                       kernels::attention_order(q_heads.dtype, k_heads.dtype, v_heads.dtype));
@@ -137,7 +144,9 @@ struct Flash : torch::autograd::Function<Flash> {
 
 std::optional<std::string> refused_by_kernel(const AttentionNeed& need) {
   const AttentionSpec& spec = need.spec;
-  if (!tensor::kernels_serve(need.q, need.k, need.v)) return "works on a CPU in fp32 and bf16";
+  const bool coded = need.call.key_scales.defined();
+  if (!tensor::kernels_serve(need.q) || !(coded ? need.k.is_cpu() : tensor::kernels_serve(need.k, need.v)))
+    return "works on a CPU in fp32 and bf16";
   if (spec.kind == AttentionKind::spans) return "knows no spans";
   if (spec.bias.defined()) return "knows no biases";
   if (spec.slopes_in_bf16) return "rounds no slopes";

@@ -1,9 +1,10 @@
 // Keys and values in pages, as attention reads them: writing rows into pages, and gathering them for backends that know
-// no pages.
+// no pages. Pages may hold codes (kernels/attention.h), which the write makes of the rotated rows.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "easydel/ops/rope.h"
 #include "easydel/tensor/torch.h"
@@ -15,12 +16,22 @@ struct PagePlace {
   int32_t page = 0, token = 0;
 };
 
-// Writes row i of keys, and of values if defined, [tokens, heads, dim], to places[i] of pages [pages, heads,
-// page_tokens, dim]. `rope` rotates the keys while they are written; null: they are copied. No gradient.
-void write_pages(const Tensor& key_pages, const Tensor& keys, const RopeTable* rope, const Tensor& value_pages,
+// Pages of keys or of values.
+struct Pages {
+  Tensor rows;    // [pages, heads, page_tokens, dim]
+  Tensor scales;  // of codes: fp32 [pages, heads, page_tokens]
+
+  Pages() = default;
+  Pages(Tensor all_rows, Tensor all_scales = {}) : rows(std::move(all_rows)), scales(std::move(all_scales)) {}
+};
+
+// Writes row i of keys, and of values if defined, [tokens, heads, dim], to places[i] of the pages. `rope` rotates the
+// keys while they are written; null: they are copied. No gradient.
+void write_pages(const Pages& key_pages, const Tensor& keys, const RopeTable* rope, const Pages& value_pages,
                  const Tensor& values, std::span<const PagePlace> places);
 
-// [count, heads, dim]: positions 0 to count - 1 of a sequence with this page table. The rows of a head are contiguous.
-Tensor gather_pages(const Tensor& pages, std::span<const int32_t> table, int64_t count);
+// [count, heads, dim]: positions 0 to count - 1 of a sequence with this page table, codes as fp32. The rows of a head
+// are contiguous.
+Tensor gather_pages(const Pages& pages, std::span<const int32_t> table, int64_t count);
 
 }  // namespace easydel::ops

@@ -49,15 +49,16 @@ int run_logits(const LogitsCommand& command) {
   if (!command.trace.empty()) request.trace = command.trace;
   for (const elarge::Override& given : elarge::overrides_of(command.set))
     if (!given.path.starts_with("quantization") && given.path != "base_config.values.attn_mechanism" &&
-        given.path != "base_config.values.moe_method")
+        given.path != "base_config.values.moe_method" && given.path != "base_config.values.kvdtype")
       refuse("--set " + given.path, "has no effect on probe logits",
-             "base_config.values.attn_mechanism, base_config.values.moe_method and quantization.* have");
+             "attn_mechanism, kvdtype and moe_method of base_config.values, and quantization.* have");
   Value document = Value::map(), model = Value::map();
   model.set("name_or_path", Value::text(command.model));
   document.set("model", model);
   const elarge::Config config = elarge::configuration(document, command.set);
   const elarge::BaseValues& values = config.base_config.values;
   request.quantization = config.quantization;
+  request.cache_format = config.quantization.cache_format(values.kvdtype);
   request.attention = values.attn_mechanism;
   request.moe_method = values.moe_method;
   const models::FoundModel found = models::find_base(request.model, "probe logits");

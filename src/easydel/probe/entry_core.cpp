@@ -19,6 +19,7 @@ class TorchCore final : public Core {
     options.device = request.device;
     options.dtype = request.dtype;
     options.quantization = elarge::quantization_of(request.quantization);
+    options.cache_format = request.cache_format;
     options.attention = request.attention;
     options.moe_method = request.moe_method;
     options.adapters = request.adapters;

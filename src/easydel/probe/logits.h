@@ -20,6 +20,7 @@ struct LogitsOptions {
   std::optional<nn::Quantization> quantization = {};
   std::vector<std::filesystem::path> adapters = {};  // folders, all over the model's weights at once
   bool merged = false;                               // into the weights, before anything is computed
+  nn::CacheFormat cache_format = nn::CacheFormat::automatic;  // while generating
 };
 
 // models::Inputs (safetensors): input_ids int64 [rows, T]; attention_mask, token_type_ids of that shape; labels as the

@@ -254,6 +254,7 @@ void logits(const std::filesystem::path& folder, const std::filesystem::path& in
   load.device = options.device;
   load.key_prefix = "--";
   load.quantization = options.quantization;
+  load.cache_format = options.cache_format;
   load.training = options.gradients && !options.quantization && (file->has("labels") || file->has("start_positions"));
   for (const std::filesystem::path& adapter : options.adapters) {
     load.adapters.push_back(models::adapter_in(adapter));

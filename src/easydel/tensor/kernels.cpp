@@ -23,6 +23,11 @@ kernels::DType kernel_dtype(at::ScalarType type) {
   return type == at::kFloat ? kernels::DType::f32 : kernels::DType::bf16;
 }
 
+kernels::DType page_dtype(at::ScalarType type) {
+  if (type == at::kChar) return kernels::DType::i8;
+  return type == at::kFloat8_e4m3fn ? kernels::DType::e4m3 : kernel_dtype(type);
+}
+
 kernels::Input input_of(const Tensor& x) {
   if (!x.defined()) return {};
   return {x.const_data_ptr(), kernel_dtype(x.scalar_type()), row_stride(x)};

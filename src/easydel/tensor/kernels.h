@@ -16,6 +16,7 @@ bool kernels_serve(const Tensor& x, const Tensors&... others) {
 }
 
 kernels::DType kernel_dtype(at::ScalarType type);  // Bug for another dtype
+kernels::DType page_dtype(at::ScalarType type);    // of cached keys and values, which may be codes
 kernels::Input input_of(const Tensor& x);          // [rows, columns] or [columns]; an undefined tensor has no data
 kernels::Output output_of(const Tensor& x);
 kernels::Heads heads_of(const Tensor& x);  // [tokens, heads, dim]
