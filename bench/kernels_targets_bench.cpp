@@ -368,44 +368,39 @@ class Targets {
     show(what, bytes / t.ours * 1e-9, "GB/s", t.theirs / t.ours, "reading", 0.85);
   }
 
-  // One query over 8,192 keys as codes against bf16, five rounds in turns; each call reads other keys.
   void decode_codes(int64_t dim, DType codes) {
     constexpr int64_t keys = 8192, heads = 9, kv_heads = 3;
-    const std::string what = "decode attention, 8192 keys of " + std::to_string(dim) + ", " +
-                             (codes == DType::i8 ? "int8" : "e4m3") + " against bf16";
+    const std::string format = codes == DType::i8 ? "int8" : "e4m3";
+    const std::string what = "decode attention, 8192 keys of " + std::to_string(dim) + ", " + format + " against bf16";
     if (!want(what)) return;
     const int64_t sets = (96 << 20) / (keys * kv_heads * dim * 4), tokens = sets * keys;
     const auto k = short_numbers(kv_heads * tokens * dim), v = short_numbers(kv_heads * tokens * dim);
     const auto q = short_numbers(heads * dim);
     std::vector<uint8_t> coded_k(k.size()), coded_v(v.size());
-    std::vector<float> k_scales(size_t(kv_heads * tokens)), v_scales(size_t(kv_heads * tokens));
+    std::vector<float> k_scales(size_t(kv_heads * tokens)), v_scales(k_scales.size()), out(size_t(heads * dim));
     const auto plain = [&](const std::vector<bf16>& x) { return Heads{x.data(), DType::bf16, dim, tokens * dim}; };
     const auto rows_of = [&](const std::vector<bf16>& from, std::vector<uint8_t>& to, std::vector<float>& scales) {
-      PagedRows rows;
-      rows.from = plain(from), rows.to = {to.data(), codes, dim, tokens * dim};
-      rows.scales = scales.data(), rows.scale_token_stride = 1, rows.scale_head_stride = tokens;
-      rows.heads = kv_heads, rows.dim = dim;
-      return rows;
+      return PagedRows{plain(from), {to.data(), codes, dim, tokens * dim}, 0, scales.data(), 1, tokens, 0, kv_heads,
+                       dim};
     };
     const PagedRows both[] = {rows_of(k, coded_k, k_scales), rows_of(v, coded_v, v_scales)};
-    std::vector<PagePlace> places;
-    for (int32_t t = 0; t < tokens; ++t) places.push_back({0, t});
+    std::vector<PagePlace> places(static_cast<size_t>(tokens));
+    for (int32_t t = 0; t < tokens; ++t) places[size_t(t)].token = t;
     write_pages(*team_, both, places);
-    const auto coded = [&](const std::vector<uint8_t>& x, const std::vector<float>& scales) {
-      return Heads{x.data(), codes, dim, tokens * dim, 0, {scales.data(), 1, tokens}};
-    };
-    std::vector<float> out(size_t(heads * dim));
+    const Heads from_k{coded_k.data(), codes, dim, tokens * dim, 0, {k_scales.data(), 1, tokens}};
+    const Heads from_v{coded_v.data(), codes, dim, tokens * dim, 0, {v_scales.data(), 1, tokens}};
     const AttentionSpec spec{.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .v_dim = dim, .scale = 0.125f};
     int64_t next = 0;
-    const auto attend_to = [&](const Heads& from_k, const Heads& from_v) {
+    const auto attend_to = [&](const Heads& keys_of, const Heads& values_of) {
       const AttentionSequence s{.queries = 1, .past = keys - 1, .keys = keys, .first_key = next++ % sets * keys};
-      attend(*team_, spec, {&s, 1}, {q.data(), DType::bf16, heads * dim, dim}, from_k, from_v,
+      attend(*team_, spec, {&s, 1}, {q.data(), DType::bf16, heads * dim, dim}, keys_of, values_of,
              {out.data(), DType::f32, heads * dim, dim}, nullptr, bf16_order());
     };
-    const Both t = in_turns([&] { attend_to(coded(coded_k, k_scales), coded(coded_v, v_scales)); },
-                            [&] { return least_seconds([&] { attend_to(plain(k), plain(v)); }); }, 5);
-    const double bytes = 2.0 * double(keys * kv_heads * (dim + 4));
-    show(what, bytes / t.ours * 1e-9, "GB/s", t.theirs / t.ours, "bf16", codes == DType::i8 ? 1.5 : 1.0);
+    const Call ours = [&] { attend_to(from_k, from_v); };
+    const Both t = in_turns(
+        ours, [&] { return least_seconds([&] { attend_to(plain(k), plain(v)); }); }, 5);
+    const double gigabytes = 2e-9 * double(keys * kv_heads * (dim + 4));
+    show(what, gigabytes / t.ours, "GB/s", t.theirs / t.ours, "bf16", codes == DType::i8 ? 1.5 : 1.0);
   }
 
   // A sequence of small products, alone and with one busy thread per pool thread, which leaves half of the machine.
