@@ -245,7 +245,7 @@ TEST(Tokenizer, RefusesFilesThatAreNone) {
   EXPECT_EQ(
       refused(
           R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated"}, "model": {}})"),
-      "tokenizer: the pattern '(a' cannot be compiled: end pattern with unmatched parenthesis\n"
+      "F/tokenizer.json: the pattern '(a' cannot be compiled: end pattern with unmatched parenthesis\n"
       "    it must be a regular expression of Oniguruma");
 }
 

@@ -1,6 +1,7 @@
 // `easydel render`: shows a conversation formatted by a chat template.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "easydel/base/error.h"
@@ -23,7 +24,10 @@ bool is_template_file(const std::filesystem::path& path) {
 text::ChatOptions options_of(const RenderCommand& command) {
   text::ChatOptions out;
   out.add_generation_prompt = command.generation_prompt;
-  if (!command.tools.empty()) out.tools = parse_file(command.tools);
+  if (!command.tools.empty()) {
+    out.tools = parse_file(command.tools);
+    if (!out.tools.is_list()) refuse(command.tools, "is not a list of tools", R"(as in [{"type": "function", ...}])");
+  }
   out.extra = Value::map();
   for (const std::string& each : command.set) {
     const size_t equals = each.find('=');
@@ -38,8 +42,8 @@ text::ChatOptions options_of(const RenderCommand& command) {
 Value messages_of(const RenderCommand& command, text::ChatOptions& options) {
   Value document =
       parse_json(read_input(command.messages), command.messages == "-" ? "standard input" : command.messages);
-  if (!document.is_map()) return document;
   Value messages;
+  if (!document.is_map()) messages = std::move(document);
   for (auto& [name, value] : document.entries) {
     if (name == "messages")
       messages = std::move(value);
@@ -48,6 +52,10 @@ Value messages_of(const RenderCommand& command, text::ChatOptions& options) {
     else if (name != "tools")
       options.extra.set(name, std::move(value));
   }
+  const bool are_messages = messages.is_list() && std::ranges::all_of(messages.items, &Value::is_map);
+  if (!are_messages)
+    refuse(command.messages == "-" ? "standard input" : command.messages, "is not a list of messages",
+           R"(as in [{"role": "user", "content": "Hello"}], or a map with such a list below "messages")");
   return messages;
 }
 

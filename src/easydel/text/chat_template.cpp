@@ -4,6 +4,7 @@
 #include "easydel/base/error.h"
 #include "easydel/text/jinja/ast.h"
 #include "easydel/text/jinja/interpreter.h"
+#include "easydel/text/unicode.h"
 
 namespace easydel::text {
 
@@ -12,6 +13,7 @@ struct ChatTemplate::Impl {
 };
 
 ChatTemplate::ChatTemplate(std::string_view source, std::string name) {
+  if (valid_prefix(source) != source.size()) refuse(name, "is not UTF-8 text", "save the template as UTF-8");
   auto impl = std::make_unique<Impl>();
   impl->parsed = jinja::parse(source, name);
   impl_ = std::move(impl);

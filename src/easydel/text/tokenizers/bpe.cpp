@@ -38,6 +38,17 @@ class MergeTable {
     entries_[i] = {pair, rank, whole};
   }
   void prefetch(TokenId left, TokenId right) const { __builtin_prefetch(&entries_[slot(key(left, right))], 1); }
+  // The merges by rank.
+  std::vector<std::pair<TokenId, TokenId>> all() const {
+    std::vector<Entry> found;
+    std::copy_if(entries_.begin(), entries_.end(), std::back_inserter(found),
+                 [](const Entry& entry) { return entry.pair != UINT64_MAX; });
+    std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) { return a.rank < b.rank; });
+    std::vector<std::pair<TokenId, TokenId>> out;
+    for (const Entry& entry : found)
+      out.emplace_back(static_cast<TokenId>(entry.pair >> 32), static_cast<TokenId>(entry.pair));
+    return out;
+  }
   const Entry* find(TokenId left, TokenId right) const {
     uint64_t pair = key(left, right);
     for (size_t i = slot(pair);; i = (i + 1) & (entries_.size() - 1)) {
@@ -75,10 +86,10 @@ class Bpe final : public Model {
       }
     }
     vocabulary_ = std::move(data.vocabulary);
-    std::string unknown = string_field(options, "unk_token", "");
+    unknown_text_ = string_field(options, "unk_token", "");
     if (!is_absent(options.find("unk_token"))) {
       has_unknown_ = true;
-      unknown_ = vocabulary_.find(unknown);
+      unknown_ = vocabulary_.find(unknown_text_);
     }
     for (int b = 0; b < 256; ++b) {
       char code[8];
@@ -96,6 +107,19 @@ class Bpe final : public Model {
     read_merges(data.merges);
   }
 
+  ModelSection section() const override {
+    ModelSection out;
+    out.options.set("type", Value::text("BPE"));
+    out.options.set("dropout", Value());
+    out.options.set("unk_token", has_unknown_ ? Value::text(unknown_text_) : Value());
+    out.options.set("continuing_subword_prefix", prefix_.empty() ? Value() : Value::text(prefix_));
+    out.options.set("end_of_word_suffix", suffix_.empty() ? Value() : Value::text(suffix_));
+    out.options.set("fuse_unk", Value::boolean(fuse_unknown_));
+    out.options.set("byte_fallback", Value::boolean(byte_fallback_));
+    out.options.set("ignore_merges", Value::boolean(ignore_merges_));
+    out.merges = merges_.all();
+    return out;
+  }
   bool is_bpe() const override { return true; }
   bool takes_raw_bytes() const override { return raw_; }
   bool knows_byte(uint8_t byte) const override { return byte_[byte] >= 0; }
@@ -284,7 +308,7 @@ class Bpe final : public Model {
   }
 
   bool fuse_unknown_, byte_fallback_, ignore_merges_, has_unknown_ = false, raw_ = false, cuts_ = false;
-  std::string prefix_, suffix_;
+  std::string prefix_, suffix_, unknown_text_;
   TokenId unknown_ = -1;
   std::array<TokenId, 256> fallback_{}, byte_{};
   MergeTable merges_;

@@ -60,6 +60,7 @@ void set_steps(TokenizerParts& parts, std::string_view normalizer, std::string_v
   parts.byte_level = (parts.pre_tokenizer && parts.pre_tokenizer->makes_byte_level()) ||
                      (parts.normalizer && parts.normalizer->makes_byte_level());
   if (!decoder.empty()) parts.decoder = make_decoder(parse_json(decoder));
+  parts.steps = {std::string(normalizer), std::string(pre_tokenizer), std::string(decoder)};
 }
 
 void set_byte_level(TokenizerParts& parts, const std::vector<std::string>& patterns) {

@@ -111,8 +111,9 @@ void make_pieces(const Gguf& gguf, ReadTokenizer& out, bool unigram) {
   SentencePieceRules rules;
   rules.add_dummy_prefix = gguf.flag("add_space_prefix", !unigram);
   rules.remove_extra_whitespaces = gguf.flag("remove_extra_whitespaces", false);
-  if (auto map = gguf.file.bytes("tokenizer.ggml.precompiled_charsmap"); unigram && !map.empty())
-    rules.charsmap = Charsmap(map);
+  const auto map = gguf.file.bytes("tokenizer.ggml.precompiled_charsmap");
+  const bool has_map = unigram && !map.empty();
+  if (has_map) rules.charsmap = Charsmap(map);
   out.unk = gguf.id("unknown_token_id", unigram ? 2 : 0);
   if (out.unk) rules.unknown = gguf.tokens[size_t(*out.unk)];
   if (unigram) {
@@ -129,6 +130,7 @@ void make_pieces(const Gguf& gguf, ReadTokenizer& out, bool unigram) {
     model.unknown = out.unk.value_or(-1);
     out.parts.model = make_text_bpe(std::move(model), gguf.data());
   }
+  out.parts.steps = sentencepiece_step_texts(rules, has_map ? std::string_view(map) : std::string_view(), false);
   out.parts.decoder = make_sentencepiece_decoder(rules);
   out.parts.normalizer = make_sentencepiece_normalizer(std::move(rules));
   out.parts.cutter = Cutter{};

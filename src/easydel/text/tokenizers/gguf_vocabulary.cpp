@@ -1,14 +1,17 @@
 // What each tokenizer.ggml.model means: ggml-org/llama.cpp src/llama-vocab.cpp.
 #include "easydel/text/tokenizers/gguf_vocabulary.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/names.h"
 #include "easydel/text/tokenizers/formats.h"
 #include "easydel/text/tokenizers/gguf_patterns.h"
 #include "easydel/text/tokenizers/json_fields.h"
 #include "easydel/text/tokenizers/tokenizer.h"
+#include "easydel/weights/folder.h"
 
 namespace easydel::text {
 namespace {
@@ -161,9 +164,17 @@ void add_pieces(weights::GgufWriter& out, const fs::path& file, Tokens& tokens) 
 }  // namespace
 
 void add_vocabulary(weights::GgufWriter& out, const fs::path& where, int64_t rows, const std::string& pre) {
+  if (std::vector<std::string> known = gguf_pattern_names(); !pre.empty() && pre != "default") {
+    const std::string near = nearest(pre, known);
+    if (std::find(known.begin(), known.end(), pre) == known.end())
+      refuse("--pre", "'" + pre + "' is not a pre-tokenizer of llama.cpp",
+             near.empty() ? "known: " + join(known, ", ") : "did you mean '" + near + "'?");
+  }
   if (!Tokenizer::exists(where)) return out.text("tokenizer.ggml.model", "no_vocab");
   const auto tokenizer = Tokenizer::load(where);
-  const fs::path file = tokenizer->files().front();
+  // A model that came from GGUF keeps its vocabulary as it was, next to the tokenizer.json made from it.
+  const fs::path kept = where / weights::vocabulary_file;
+  const fs::path file = files::is_folder(where) && files::is_file(kept) ? kept : tokenizer->files().front();
   if (file.extension() == ".gguf") {
     const auto metadata = weights::GgufMetadata::open(file);
     for (const std::string_view key : metadata.keys())

@@ -8,6 +8,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/text/tokenizers/byte_level.h"
+#include "easydel/text/tokenizers/write_json.h"
 
 namespace easydel::text {
 namespace {
@@ -277,6 +278,8 @@ std::string JsonTokenizer::token_of(TokenId id) const {
   if (const AddedToken* added = parts_.added.token(id)) return added->content;
   return std::string(parts_.model->vocabulary().token(id));
 }
+
+std::string JsonTokenizer::as_json() const { return tokenizer_json(parts_); }
 
 bool JsonTokenizer::is_special(TokenId id) const {
   const AddedToken* added = parts_.added.token(id);

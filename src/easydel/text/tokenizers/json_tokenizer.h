@@ -13,6 +13,13 @@
 
 namespace easydel::text {
 
+// Steps as tokenizer.json writes them; "": none.
+struct StepTexts {
+  std::string normalizer = {}, pre_tokenizer = {}, decoder = {};
+  std::vector<AddedToken> added = {};  // pieces that tokenizer.json has as added tokens
+  std::string missing = {};            // why tokenizer.json cannot have these steps; "": it can
+};
+
 // The parts; null: the file has none.
 struct TokenizerParts {
   std::unique_ptr<const Normalizer> normalizer;
@@ -25,6 +32,7 @@ struct TokenizerParts {
   std::optional<Truncation> truncation;
   std::optional<Padding> padding;
   bool byte_level = false;  // a normalizer or pre-tokenizer maps bytes to characters
+  StepTexts steps;          // of files other than tokenizer.json
 };
 // UserError "name: ...": the file is not a tokenizer.
 TokenizerParts parse_tokenizer_json(std::string_view json, const std::string& name);
@@ -61,6 +69,7 @@ class JsonTokenizer final : public Tokenizer {
   std::optional<std::string> chat_template() const override { return settings_.chat_template; }
   bool chat_template_is_given() const override { return settings_.chat_template_is_given; }
   const std::vector<std::filesystem::path>& files() const override { return settings_.files; }
+  std::string as_json() const override;
 
  private:
   // The token as decode() gives it to the decoder; nullopt: it gives nothing.

@@ -18,9 +18,18 @@ struct Token {
   bool is_surface = false;  // an unknown token that is decoded as the text it covers
 };
 
+// The section "model" of tokenizer.json, except the vocabulary.
+struct ModelSection {
+  Value options = Value::map();                     // "type" and what belongs to it
+  std::vector<std::pair<TokenId, TokenId>> merges;  // BPE, in rank order
+  std::vector<double> scores;                       // Unigram, by id
+};
+
 class Model {
  public:
   virtual ~Model() = default;
+  // UserError that says why: none of the models of tokenizer.json works this way.
+  virtual ModelSection section() const = 0;
   // Appends the tokens of `piece`. Thread-safe.
   virtual void tokenize(std::string_view piece, std::vector<Token>& out) const = 0;
   // For a model that takes raw bytes: a piece with characters that no byte maps to.

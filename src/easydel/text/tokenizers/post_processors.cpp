@@ -53,7 +53,56 @@ struct Template : PostProcessor {
     for (const Step& step : texts > 1 ? pair : single) count += int64_t(step.ids.size());
     return count;
   }
+  Value as_json() const override;
 };
+
+Value ids_and_tokens(const Step& step) {
+  Value ids = Value::list(), tokens = Value::list(), out = Value::map();
+  for (const TokenId id : step.ids) ids.items.push_back(Value::integer(id));
+  for (const std::string& token : step.tokens) tokens.items.push_back(Value::text(token));
+  out.set("ids", std::move(ids));
+  out.set("tokens", std::move(tokens));
+  return out;
+}
+
+Value byte_level_json(bool trims, bool add_prefix_space) {
+  Value out = parse_json(R"({"type": "ByteLevel"})");
+  out.set("add_prefix_space", Value::boolean(add_prefix_space));
+  out.set("trim_offsets", Value::boolean(trims));
+  out.set("use_regex", Value::boolean(true));
+  return out;
+}
+
+Value Template::as_json() const {
+  Value specials = Value::map();
+  const auto steps_json = [&](const std::vector<Step>& steps) {
+    Value out = Value::list();
+    for (const Step& step : steps) {
+      Value body = Value::map(), item = Value::map();
+      body.set("id", Value::text(step.sequence == 0 ? "A" : step.sequence == 1 ? "B" : step.tokens.front()));
+      body.set("type_id", Value::integer(step.type));
+      if (step.sequence < 0) {
+        Value special = Value::map();
+        special.set("id", Value::text(step.tokens.front()));
+        const Value named = ids_and_tokens(step);
+        special.set("ids", *named.find("ids"));
+        special.set("tokens", *named.find("tokens"));
+        specials.set(step.tokens.front(), std::move(special));
+      }
+      item.set(step.sequence < 0 ? "SpecialToken" : "Sequence", std::move(body));
+      out.items.push_back(std::move(item));
+    }
+    return out;
+  };
+  Value out = parse_json(R"({"type": "TemplateProcessing"})");
+  out.set("single", steps_json(single));
+  out.set("pair", steps_json(pair));
+  out.set("special_tokens", std::move(specials));
+  if (!trim) return out;
+  Value both = parse_json(R"({"type": "Sequence", "processors": []})");
+  both.find("processors")->items = {byte_level_json(true, *trim), std::move(out)};
+  return both;
+}
 
 std::vector<Step> read_steps(const Value& node, std::string_view key, const std::map<std::string, Step>& specials) {
   std::vector<Step> out;
@@ -124,6 +173,7 @@ struct ByteLevel : PostProcessor {
   bool trims, add_prefix_space;
   explicit ByteLevel(const Value& node)
       : trims(bool_field(node, "trim_offsets", true)), add_prefix_space(bool_field(node, "add_prefix_space", true)) {}
+  Value as_json() const override { return byte_level_json(trims, add_prefix_space); }
   void apply(std::vector<Encoding>& parts, bool) const override {
     if (trims)
       for (Encoding& part : parts) trim_offsets(part, add_prefix_space);
@@ -170,6 +220,21 @@ struct ClsSep : PostProcessor {
     }
   }
   int64_t added(size_t texts) const override { return texts == 1 ? 2 : roberta ? 4 : 3; }
+  Value as_json() const override {
+    const auto token_and_id = [](const Step& step) {
+      Value out = Value::list();
+      out.items = {Value::text(step.tokens.front()), Value::integer(step.ids.front())};
+      return out;
+    };
+    Value out = Value::map();
+    out.set("type", Value::text(roberta ? "RobertaProcessing" : "BertProcessing"));
+    out.set("sep", token_and_id(sep));
+    out.set("cls", token_and_id(cls));
+    if (!roberta) return out;
+    out.set("trim_offsets", Value::boolean(trims));
+    out.set("add_prefix_space", Value::boolean(add_prefix_space));
+    return out;
+  }
 };
 
 struct Sequence : PostProcessor {
@@ -181,6 +246,11 @@ struct Sequence : PostProcessor {
     int64_t count = 0;
     for (auto& part : parts) count += part->added(texts);
     return count;
+  }
+  Value as_json() const override {
+    Value out = parse_json(R"({"type": "Sequence", "processors": []})");
+    for (auto& part : parts) out.find("processors")->items.push_back(part->as_json());
+    return out;
   }
 };
 

@@ -16,6 +16,7 @@ class PostProcessor {
   // Changes the parts (one text, or two); they are joined in the end.
   virtual void apply(std::vector<Encoding>& parts, bool add_special_tokens) const = 0;
   virtual int64_t added(size_t) const { return 0; }  // number of special tokens added to one text, or to two
+  virtual Value as_json() const = 0;                 // as in tokenizer.json
 };
 
 std::unique_ptr<const PostProcessor> make_post_processor(const Value& node);

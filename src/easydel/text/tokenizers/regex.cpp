@@ -49,7 +49,8 @@ Regex::Regex(const std::string& pattern, Engine engine) : impl_(std::make_unique
     impl_->compiled = nullptr;
     OnigUChar text[ONIG_MAX_ERROR_MESSAGE_LEN];
     onig_error_code_to_str(text, status, &info);
-    refuse("tokenizer", str("the pattern '", pattern, "' cannot be compiled: ", reinterpret_cast<const char*>(text)),
+    refuse("tokenizer.json",
+           str("the pattern '", pattern, "' cannot be compiled: ", reinterpret_cast<const char*>(text)),
            "it must be a regular expression of Oniguruma");
   }
 }

@@ -15,6 +15,9 @@ class WholePieces final : public Model {
   WholePieces(ModelData data, TokenId unknown, bool characters) : unknown_(unknown), characters_(characters) {
     vocabulary_ = std::move(data.vocabulary);
   }
+  ModelSection section() const override {
+    refuse("tokenizer.json", "is a SentencePiece model of whole words or characters");
+  }
   void tokenize(std::string_view text, std::vector<Token>& out) const override {
     constexpr std::string_view blank = "\xE2\x96\x81";
     bool joins = false;
@@ -119,6 +122,7 @@ ReadTokenizer read_sentencepiece(std::string_view bytes, const std::string& name
   out.parts.added.add(added, out.parts.model->vocabulary(), nullptr);
   out.parts.decoder = make_sentencepiece_decoder(
       rules, file.denormalizer.charsmap.empty() ? nullptr : make_sentencepiece_normalizer(rules_of(file.denormalizer)));
+  out.parts.steps = sentencepiece_step_texts(rules, file.normalizer.charsmap, !file.denormalizer.charsmap.empty());
   out.parts.normalizer = make_sentencepiece_normalizer(std::move(rules));
   out.parts.cutter = Cutter{};
   return out;

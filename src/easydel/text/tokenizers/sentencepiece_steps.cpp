@@ -169,6 +169,61 @@ class SentencePieceDecoder final : public Decoder {
 
 }  // namespace
 
+StepTexts sentencepiece_step_texts(const SentencePieceRules& rules, std::string_view charsmap, bool denormalizes) {
+  StepTexts out;
+  if (denormalizes) out.missing = "changes decoded texts by a denormalizer_spec, which only SentencePiece has";
+  if (rules.treat_whitespace_as_suffix) out.missing = "puts blanks after words instead of before them";
+  const auto list_of = [](std::string_view type, std::string_view key, const std::vector<std::string>& steps) {
+    std::string text = str(R"({"type": ")", type, R"(", ")", key, "\": [");
+    for (size_t i = 0; i < steps.size(); ++i) text += (i ? ", " : "") + steps[i];
+    return text + "]}";
+  };
+  const auto replaced = [](std::string_view kind, std::string_view pattern, std::string_view content) {
+    return str(R"({"type": "Replace", "pattern": {")", kind, "\": ", to_json(Value::text(std::string(pattern))),
+               R"(}, "content": )", to_json(Value::text(std::string(content))), "}");
+  };
+  const std::string written = rules.escape_whitespaces ? std::string(blank_piece) : " ";
+  std::vector<std::string> steps;
+  if (!charsmap.empty())
+    steps.push_back(str(R"({"type": "Precompiled", "precompiled_charsmap": ")", encode_base64(charsmap), "\"}"));
+  if (rules.remove_extra_whitespaces) {
+    // At the end also blanks that the text itself has as U+2581.
+    steps.push_back(replaced("Regex", str(R"(\A +|[ )", rules.escape_whitespaces ? blank_piece : "", R"(]+\z)"), ""));
+    steps.push_back(replaced("Regex", " {2,}", " "));
+  }
+  const bool prefix = rules.add_dummy_prefix;
+  if (prefix && !rules.prefix_only_at_start)
+    steps.push_back(str(R"({"type": "Prepend", "prepend": )", to_json(Value::text(written)), "}"));
+  if (prefix && rules.prefix_only_at_start)
+    out.pre_tokenizer = str(R"({"type": "Metaspace", "replacement": ")", blank_piece,
+                            R"(", "prepend_scheme": "first", "split": false})");
+  else if (rules.escape_whitespaces)
+    steps.push_back(replaced("String", " ", blank_piece));
+  if (!steps.empty()) out.normalizer = list_of("Sequence", "normalizers", steps);
+
+  // The blank at the beginning is removed, but not that of the text for unknown pieces: a character for private use
+  // keeps it until then.
+  const bool strips = prefix || rules.remove_extra_whitespaces;
+  const std::string surface = rules.unknown_surface, kept = "\xEF\xA3\xBF" + surface;
+  const bool keeps = strips && surface.starts_with(' ');
+  std::vector<std::string> decoders = {replaced("String", rules.unknown, keeps ? kept : surface),
+                                       replaced("String", blank_piece, " "), R"({"type": "ByteFallback"})",
+                                       R"({"type": "Fuse"})"};
+  if (strips) decoders.emplace_back(R"({"type": "Strip", "content": " ", "start": 1, "stop": 0})");
+  if (keeps) decoders.push_back(replaced("String", kept, surface));
+  out.decoder = list_of("Sequence", "decoders", decoders);
+
+  // Pieces that the user defined are found in the text before it is changed; those with blanks, after.
+  for (const std::string& piece : rules.user_defined) {
+    AddedToken token;
+    token.content = piece;
+    token.special = false;
+    token.normalized = !prefix && piece.find(blank_piece) != std::string::npos;
+    out.added.push_back(std::move(token));
+  }
+  return out;
+}
+
 std::unique_ptr<const Normalizer> make_sentencepiece_normalizer(SentencePieceRules rules) {
   return std::make_unique<SentencePieceNormalizer>(std::move(rules));
 }

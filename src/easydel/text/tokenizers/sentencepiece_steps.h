@@ -7,6 +7,7 @@
 
 #include "easydel/text/tokenizers/charsmap.h"
 #include "easydel/text/tokenizers/decoders.h"
+#include "easydel/text/tokenizers/json_tokenizer.h"
 #include "easydel/text/tokenizers/normalizers.h"
 #include "easydel/text/tokenizers/prefix_trie.h"
 
@@ -21,6 +22,10 @@ struct SentencePieceRules {
   std::vector<std::string> user_defined;  // are not changed
   std::string unknown = "<unk>", unknown_surface = " \xE2\x81\x87 ";
 };
+
+// The same steps as tokenizer.json writes them. `charsmap`: its compiled bytes. `denormalizes`: the decoder has a
+// denormalizer.
+StepTexts sentencepiece_step_texts(const SentencePieceRules& rules, std::string_view charsmap, bool denormalizes);
 
 std::unique_ptr<const Normalizer> make_sentencepiece_normalizer(SentencePieceRules rules);
 // `denormalizer` is applied to the decoded text; null: none.

@@ -1,5 +1,6 @@
 // Byte pair encoding without a list of merges: two neighbours may merge if their joint text is a piece. SentencePiece
 // (bpe_model.cc) merges this way by score, tiktoken by rank.
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -58,6 +59,45 @@ class TextBpe final : public Model {
     }
   }
 
+  // A merge for each cut of a piece into two pieces, in the order of the ranks of what they make; cuts of one piece in
+  // the order of their own ranks, as transformers converts such files. Where one piece can be made in two ways from
+  // overlapping neighbours, the leftmost way wins here, and the merge that is listed first there.
+  ModelSection section() const override {
+    if (has_unused_)
+      refuse("tokenizer.json",
+             "has pieces that are merged but never given out ('unused'), which only SentencePiece has");
+    ModelSection out;
+    out.options.set("type", Value::text("BPE"));
+    out.options.set("dropout", Value());
+    out.options.set("unk_token",
+                    rules_.unknown >= 0 ? Value::text(std::string(vocabulary_.token(rules_.unknown))) : Value());
+    out.options.set("continuing_subword_prefix", Value());
+    out.options.set("end_of_word_suffix", Value());
+    out.options.set("fuse_unk", Value::boolean(rules_.unknown >= 0));
+    out.options.set("byte_fallback", Value::boolean(rules_.byte_fallback));
+    out.options.set("ignore_merges", Value::boolean(rules_.whole_first));
+    struct Merge {
+      std::array<uint32_t, 3> ranks;  // of the whole, the left and the right piece
+      std::pair<TokenId, TokenId> pair;
+    };
+    std::vector<Merge> merges;
+    for (size_t id = 0; id < pieces_.id_limit(); ++id) {
+      const auto whole = static_cast<TokenId>(id);
+      if (!pieces_.has(whole) || rules_.rank_of(whole) == no_rank || is_user_defined(whole)) continue;
+      const std::string_view text = pieces_.token(whole);
+      const auto length = [&](size_t at) {
+        return rules_.mapped_bytes ? 1 : utf8_length(static_cast<unsigned char>(text[at]));
+      };
+      for (size_t at = length(0); at < text.size(); at += length(at)) {
+        const TokenId left = pieces_.find(text.substr(0, at)), right = pieces_.find(text.substr(at));
+        if (left < 0 || right < 0 || is_user_defined(left) || is_user_defined(right)) continue;
+        merges.push_back({{rules_.rank_of(whole), rules_.rank_of(left), rules_.rank_of(right)}, {left, right}});
+      }
+    }
+    std::stable_sort(merges.begin(), merges.end(), [](const Merge& a, const Merge& b) { return a.ranks < b.ranks; });
+    for (const Merge& merge : merges) out.merges.push_back(merge.pair);
+    return out;
+  }
   bool is_bpe() const override { return true; }
   bool takes_raw_bytes() const override { return rules_.mapped_bytes; }
 
@@ -76,6 +116,8 @@ class TextBpe final : public Model {
   }
 
  private:
+  bool is_user_defined(TokenId id) const { return !rules_.all_kinds && rules_.kind_of(id) == PieceKind::user_defined; }
+
   // Unknown characters on both sides of a split are one token.
   template <class Encode>
   void add_joined(std::string_view piece, std::vector<Token>& out, Encode&& encode) const {

@@ -80,10 +80,15 @@ class Tokenizer {
 
   // The files that this tokenizer was read from.
   virtual const std::vector<std::filesystem::path>& files() const = 0;
+
+  // The contents of a tokenizer.json, for a tokenizer that was read from another file. UserError that says why: this
+  // tokenizer does something that tokenizer.json cannot express.
+  virtual std::string as_json() const = 0;
 };
 
 // Copies the tokenizer's files to a model folder, except files that already exist there; from a GGUF file only the
-// vocabulary.
+// vocabulary. A tokenizer of another format is written as tokenizer.json, too, which other programs load; a warning
+// says why if tokenizer.json cannot express it, and then there is none.
 void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder);
 
 // The text that `ids` add to the text of `before`. Differs from decode(ids) where the decoder drops the space at the

@@ -7,6 +7,7 @@
 #include "easydel/base/files.h"
 #include "easydel/text/tokenizers/formats.h"
 #include "easydel/text/tokenizers/json_fields.h"
+#include "easydel/text/tokenizers/write_json.h"
 #include "easydel/weights/folder.h"
 #include "easydel/weights/gguf_write.h"
 
@@ -23,6 +24,15 @@ Value read_beside(const fs::path& path, std::vector<fs::path>& read) {
   if (!out.is_map()) refuse(path.string(), "is not a JSON object", "fetch the tokenizer again");
   read.push_back(path);
   return out;
+}
+
+// The readers ask for these keys of tokenizer_config.json by name, as they ask for those of tokenizer.json.
+void check_flags(const Value& config, const fs::path& file) {
+  for (const char* key : {"add_bos_token", "add_eos_token", "add_prefix_space", "clean_text",
+                          "clean_up_tokenization_spaces", "do_lower_case", "keep_accents", "legacy", "legacy_behaviour",
+                          "split_by_punct", "strip_accents", "tokenize_chinese_chars", "trim_offsets"})
+    if (const Value* flag = config.find(key); !is_absent(flag) && !flag->as_bool())
+      refuse(file.string(), str("'", key, "' is neither true nor false"), fetch_tokenizer_again);
 }
 
 // "<s>" or {"content": "<s>", ...}.
@@ -163,6 +173,8 @@ void apply_bos_eos_rules(const Value& config, const TokenizerSettings& settings,
 void apply_llama_rules(const Value& config, TokenizerParts& parts) {
   if (!is_llama(config) || !parts.model->is_bpe() || parts.byte_level) return;
   bool prefix = bool_field(config, "add_prefix_space", true), legacy = bool_field(config, "legacy", false);
+  parts.steps.normalizer.clear();
+  parts.steps.missing.clear();
   Value metaspace = parse_json(R"({"type": "Metaspace", "replacement": "\u2581", "split": false})");
   metaspace.set("prepend_scheme", Value::text(!prefix ? "never" : legacy ? "always" : "first"));
   parts.normalizer = nullptr;
@@ -175,6 +187,8 @@ void apply_llama_rules(const Value& config, TokenizerParts& parts) {
     decoder.find("decoders")
         ->items.push_back(parse_json(R"({"type": "Strip", "content": " ", "start": 1, "stop": 0})"));
   parts.decoder = make_decoder(decoder);
+  parts.steps.pre_tokenizer = to_json(metaspace);
+  parts.steps.decoder = to_json(decoder);
 }
 
 constexpr const char* what_works =
@@ -217,6 +231,15 @@ void refuse_moved_ids(std::string_view type, const fs::path& file) {
              "save it with transformers as tokenizer.json");
 }
 
+// True for tokenizer.json, whatever its name; also compressed.
+bool holds_tokenizer_json(const fs::path& file) {
+  std::string name = file.filename().string();
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  for (std::string_view other : {"tekken.json", "vocab.json", "tokenizer_config.json", "special_tokens_map.json"})
+    if (name.ends_with(other)) return false;
+  return name.ends_with(".json");
+}
+
 // `model`: config.json, which names the family if tokenizer_config.json does not name a class.
 ReadTokenizer read_any(const fs::path& file, const Value& config, const Value& model, NamedTokens& named) {
   std::string name = file.filename().string(), where = file.string();
@@ -246,7 +269,9 @@ ReadTokenizer read_any(const fs::path& file, const Value& config, const Value& m
   if (const SentencePieceClass* kind = sentencepiece_class(type, family))
     return read_sentencepiece_as(*kind, bytes, config, named, where);
   bool llama = type.starts_with("LlamaTokenizer") || type.starts_with("CodeLlamaTokenizer");
-  return read_sentencepiece(bytes, where, llama && !bool_field(config, "legacy", false));
+  ReadTokenizer out = read_sentencepiece(bytes, where, llama && !bool_field(config, "legacy", false));
+  apply_llama_rules(config, out.parts);
+  return out;
 }
 
 // The default tokens around a text of the class of a SentencePiece model's folder.
@@ -287,6 +312,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where,
   }
   fs::path folder = is_folder ? where : where.parent_path();
   Value config = read_beside(folder / "tokenizer_config.json", settings.files);
+  check_flags(config, folder / "tokenizer_config.json");
   Value map = read_beside(folder / "special_tokens_map.json", settings.files);
   std::vector<fs::path> not_copied;
   Value model = read_beside(folder / "config.json", not_copied);
@@ -356,15 +382,18 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where,
 
 void save_tokenizer(const Tokenizer& tokenizer, const fs::path& folder) {
   for (const fs::path& file : tokenizer.files()) {
-    const bool gguf = file.extension() == ".gguf";
-    const fs::path to = folder / (gguf ? fs::path(weights::vocabulary_file) : file.filename());
+    const bool gguf = file.extension() == ".gguf", json = holds_tokenizer_json(file);
+    const fs::path to = folder / (gguf   ? fs::path(weights::vocabulary_file)
+                                  : json ? fs::path("tokenizer.json")
+                                         : file.filename());
     if (files::exists(to)) continue;
     if (gguf)
       weights::write_vocabulary(weights::GgufMetadata::open(file), to);
     else
-      files::write(to, files::read(file));
+      files::write(to, json ? files::read_compressed(file) : files::read(file));
   }
   if (tokenizer.chat_template_is_given()) files::write(folder / "chat_template.jinja", *tokenizer.chat_template());
+  if (!files::exists(folder / "tokenizer.json")) write_tokenizer_json(tokenizer, folder);
 }
 
 }  // namespace easydel::text

@@ -147,6 +147,7 @@ std::unique_ptr<const Model> read_model(dom::element model, bool byte_level, con
 }
 
 std::vector<AddedToken> read_added(const Value& list) {
+  if (!list.is_list()) refuse("tokenizer.json", "'added_tokens' is not a list", fetch_tokenizer_again);
   std::vector<AddedToken> out;
   for (const Value& item : list.items) {
     AddedToken token;

@@ -52,6 +52,17 @@ class Unigram final : public Model {
     }
   }
 
+  ModelSection section() const override {
+    if (std::find(rules_.kinds.begin(), rules_.kinds.end(), PieceKind::unused) != rules_.kinds.end())
+      refuse("tokenizer.json", "has pieces that no text is cut into ('unused'), which only SentencePiece has");
+    ModelSection out;
+    out.options.set("type", Value::text("Unigram"));
+    out.options.set("unk_id", rules_.unknown < 0 ? Value() : Value::integer(rules_.unknown));
+    out.options.set("byte_fallback", Value::boolean(rules_.byte_fallback));
+    out.scores = scores_;
+    return out;
+  }
+
   void tokenize(std::string_view piece, std::vector<Token>& out) const override {
     if (piece.empty()) return;
     struct Best {

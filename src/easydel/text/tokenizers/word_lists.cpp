@@ -244,6 +244,9 @@ ReadTokenizer read_vocabulary_and_merges(std::string_view vocab, std::string_vie
   file.set("model", std::move(model));
   ReadTokenizer out;
   out.parts = parse_tokenizer_json(to_json(file), name);
+  const Value* normalizer = file.find("normalizer");
+  out.parts.steps = {normalizer ? to_json(*normalizer) : "", to_json(*file.find("pre_tokenizer")),
+                     to_json(*file.find("decoder"))};
   set_tokens(kind, config, named, out);
   return out;
 }

@@ -15,7 +15,17 @@ class WordPiece final : public Model {
       : prefix_(string_field(options, "continuing_subword_prefix", "##")),
         longest_(int_field(options, "max_input_chars_per_word", 100)) {
     vocabulary_ = std::move(data.vocabulary);
-    unknown_ = vocabulary_.find(string_field(options, "unk_token", "[UNK]"));
+    unknown_text_ = string_field(options, "unk_token", "[UNK]");
+    unknown_ = vocabulary_.find(unknown_text_);
+  }
+
+  ModelSection section() const override {
+    ModelSection out;
+    out.options.set("type", Value::text("WordPiece"));
+    out.options.set("unk_token", Value::text(unknown_text_));
+    out.options.set("continuing_subword_prefix", Value::text(prefix_));
+    out.options.set("max_input_chars_per_word", Value::integer(longest_));
+    return out;
   }
 
   void tokenize(std::string_view piece, std::vector<Token>& out) const override {
@@ -45,7 +55,7 @@ class WordPiece final : public Model {
   }
 
  private:
-  std::string prefix_;
+  std::string prefix_, unknown_text_;
   int64_t longest_;
   TokenId unknown_;
 };
@@ -54,7 +64,15 @@ class WordLevel final : public Model {
  public:
   WordLevel(const Value& options, ModelData data) {
     vocabulary_ = std::move(data.vocabulary);
-    unknown_ = vocabulary_.find(string_field(options, "unk_token", "<unk>"));
+    unknown_text_ = string_field(options, "unk_token", "<unk>");
+    unknown_ = vocabulary_.find(unknown_text_);
+  }
+
+  ModelSection section() const override {
+    ModelSection out;
+    out.options.set("type", Value::text("WordLevel"));
+    out.options.set("unk_token", Value::text(unknown_text_));
+    return out;
   }
 
   void tokenize(std::string_view piece, std::vector<Token>& out) const override {
@@ -66,6 +84,7 @@ class WordLevel final : public Model {
   }
 
  private:
+  std::string unknown_text_;
   TokenId unknown_;
 };
 
@@ -81,6 +100,10 @@ class LongestFirst final : public Model {
     trie_ = PrefixTrie(keys);
   }
   bool takes_raw_bytes() const override { return true; }
+  ModelSection section() const override {
+    refuse("tokenizer.json",
+           "takes the longest token at each place of the whole text (RWKV), which no model there does");
+  }
 
   void tokenize(std::string_view piece, std::vector<Token>& out) const override {
     for (size_t at = 0; at < piece.size();) {
