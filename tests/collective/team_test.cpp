@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include "easydel/base/log.h"
 #include "support/ranks.h"
 
 namespace easydel::collective {
@@ -165,11 +166,15 @@ TEST(Team, ReportsMissingRanks) {
     mesh::World world = meeting.world;
     world.rank = 1, world.size = 2, world.local_size = 2, world.master_port = 1;
     TeamOptions options;
-    options.connect_seconds = 1;
+    options.connect_seconds = 4;
+    log::set_level(log::Level::info);
+    testing::internal::CaptureStderr();
     std::string said = test::refusal([&] {
       Team::join(world, mesh::Mesh(mesh::default_axes(), {2, 1, 1, 1, 1}), options);
     });
-    EXPECT_EQ(said.rfind("collective: rank 1 of 2 does not meet the others at 127.0.0.1:1 within 1 s (", 0), 0u)
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "rank 1 of 2: waiting for rank 0 at 127.0.0.1:1 (MASTER_ADDR is not set)\n");
+    EXPECT_EQ(said.rfind("collective: rank 1 of 2 does not meet the others at 127.0.0.1:1 within 4 s (", 0), 0u)
         << said;
   });
 }

@@ -9,11 +9,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "easydel/base/file_operations.h"
 #include "easydel/base/log.h"
 #include "easydel/base/sha256.h"
+#include "easydel/base/wait_notice.h"
 
 namespace easydel::files {
 
@@ -38,6 +40,10 @@ void write_all(int file, const fs::path& shown, const char* data, size_t bytes) 
 }  // namespace
 
 std::string read(const fs::path& path) {
+  struct stat before_open = {};
+  std::optional<WaitNotice> notice;  // a pipe is opened, and can be read, only when another process writes to it
+  if (::stat(path.c_str(), &before_open) == 0 && S_ISFIFO(before_open.st_mode))
+    notice.emplace("waiting for another process to write to the pipe " + path.string());
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file < 0) fail(path, "read", errno);
   struct stat status = {};
@@ -51,6 +57,7 @@ std::string read(const fs::path& path) {
     const ssize_t got = ::read(file, out.data() + filled, out.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path, "read", errno);
+    notice.reset();
     if (got == 0) break;
     filled += size_t(got);
   }

@@ -13,6 +13,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/base/wait_notice.h"
 
 namespace easydel::collective {
 namespace {
@@ -113,6 +114,9 @@ std::shared_ptr<Store> meet(const mesh::World& world, const TeamOptions& options
   // Our own store waits for all ranks; an agent's store has other clients, too.
   if (!world.agent_store) tcp.numWorkers = world.size;
   tcp.waitWorkers = !world.agent_store;
+  const WaitNotice notice(str("rank ", world.rank, " of ", world.size, ": waiting for ",
+                              world.rank == 0 ? "the other ranks" : "rank 0", " at ", world.master_address, ":",
+                              world.master_port, std::getenv("MASTER_ADDR") ? "" : " (MASTER_ADDR is not set)"));
   try {
     result->store = c10::make_intrusive<c10d::TCPStore>(world.master_address, tcp);
   } catch (const std::exception& error) {
@@ -127,6 +131,8 @@ std::shared_ptr<Store> meet(const mesh::World& world, const TeamOptions& options
 }
 
 std::shared_ptr<GlooGroup> make_group(Store& store, const std::string& name, int64_t rank, int64_t size) {
+  const WaitNotice notice(
+      str("rank ", rank, " of the ", size, " ranks of group ", name, ": waiting for the others to connect"));
   std::string failure;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     std::string prefix = str(name, "/", attempt);
