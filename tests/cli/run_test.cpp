@@ -1,6 +1,7 @@
 // What people type instead of `easydel elarge run.yaml`, and keys of other tools in the file.
 #include <gtest/gtest.h>
 
+#include "easydel/base/files.h"
 #include "support/data.h"
 
 namespace easydel {
@@ -25,6 +26,19 @@ TEST_F(RunWords, AFileAloneIsRun) {
   ASSERT_EQ(usual.status, 0) << usual.err;
   EXPECT_EQ(run({"run.yaml", "--dry-run"}).out, usual.out);
   EXPECT_EQ(run({"-q", "run.yaml", "--dry-run"}).out, usual.out);
+}
+
+TEST_F(RunWords, ASecondRunInAFolderIsRefusedBeforeItsModelIsLoaded) {
+  const auto model = test::test_data("models/stories260K-hf").string();
+  test::write_file(folder_ / "lines.txt", "Once upon a time\n");
+  test::write_file(folder_ / "train.yaml", "model: {name_or_path: " + model +
+                                               "}\nmixture: {informs: [{data_files: lines.txt}]}\ntrainer: "
+                                               "{max_training_steps: 1, save_directory: out, model_name: a}\n"
+                                               "actions: [train]\n");
+  const files::Lock first(folder_ / "out/a/.lock", folder_ / "out/a", "this run");
+  const auto second = run({"run", "train.yaml"});
+  EXPECT_EQ(second.status, 2);
+  EXPECT_TRUE(second.err.starts_with("out/a: is in use by process ")) << second.err;  // and not "loaded ..." before it
 }
 
 TEST_F(RunWords, AMinusIsStandardInput) {

@@ -307,8 +307,8 @@ TEST(Generator, RefusesToChooseAmongScoresThatAreNoNumbers) {
     Generator(*model, nullptr, {}).run({request});
   };
   EXPECT_EQ(test::refusal([&] { run(false); }),
-            "prompt 1: the model's scores are not numbers (NaN)\n    its weights contain NaN, or their values overflow "
-            "the dtype");
+            "model.norm.weight: holds values that are not finite (NaN or infinity), so the model's scores are NaN\n    "
+            "fetch the weights again, or go back to a checkpoint from before the training diverged");
   run(true);
 }
 

@@ -202,6 +202,40 @@ TEST(Checkpoints, AFolderIsTrainedInByOneRunAtATime) {
   EXPECT_TRUE(fs::exists(folder / "out/small/.run-1.partial/model.safetensors"));
 }
 
+// A process that is killed between two renames leaves what they made: the operations after the first ones throw.
+TEST(Checkpoints, AKillWhileADivergedOneIsRenamedLeavesNoneToResume) {
+  struct Killed {};
+  int renames = 0;
+  for (int n = 1;; ++n) {
+    const TemporaryFolder folder;
+    const Checkpoints checkpoints(folder.path());
+    checkpoints.save(2, write_something);
+    checkpoints.save_diverged(2, [](const fs::path& of) { files::write(of / "earlier.txt", "an earlier run's"); });
+    int count = 0;
+    files::set_fault([&](files::Operation operation, const fs::path&) {
+      if (operation != files::Operation::look && ++count > n) throw Killed();
+      return 0;
+    });
+    bool killed = false;
+    try {
+      checkpoints.rename_diverged(2);
+    } catch (const Killed&) {
+      killed = true;
+    }
+    files::set_fault(nullptr);
+    if (!killed) break;
+    ++renames;
+    const bool begun = !fs::exists(folder / "run-2");
+    const Checkpoints next(folder.path());
+    next.tidy();
+    EXPECT_EQ(next.newest().has_value(), !begun) << n;
+    EXPECT_TRUE(fs::exists(folder / "run-2.diverged")) << n;
+    for (const std::string& name : names_in(folder.path()))
+      EXPECT_FALSE(name.starts_with(".run-")) << n << ": " << name;
+  }
+  EXPECT_GT(renames, 3);
+}
+
 // The disk fails at the n-th operation of a save, for every n: an earlier checkpoint or the new one always loads, and
 // the next start finds no partial files.
 TEST(Checkpoints, TheDiskMayFailAtAnyPointOfASave) {

@@ -131,6 +131,8 @@ class TorchSession final : public Session {
     train::TrainerParts parts;
     parts.trainer = config_.trainer;
     parts.mixture = config_.mixture;
+    if (team_->first()) parts.checkpoints = train::checkpoints_before_loading(config_.trainer, folder());
+    if (parts.checkpoints) parts.checkpoints->lock();
     parts.model = model();
     parts.load = load_options(config_.model, "model", true);
     const train::MethodFacts& facts = config_.trainer.facts();

@@ -41,9 +41,9 @@ class ConstrainedSequences {
   Matcher& matcher_of(std::span<const TokenId> prompt, std::span<const TokenId> tokens) {
     Known* best = nullptr;
     for (Known& known : known_) {
-      const bool begins =
-          known.tokens.size() <= tokens.size() && std::ranges::equal(known.tokens, tokens.first(known.tokens.size()));
-      if (begins && (!best || known.tokens.size() > best->tokens.size())) best = &known;
+      // Sizes first: of one sequence the newest beginning is the longest, so the others are not compared.
+      if (known.tokens.size() > tokens.size() || (best && known.tokens.size() <= best->tokens.size())) continue;
+      if (std::ranges::equal(known.tokens, tokens.first(known.tokens.size()))) best = &known;
     }
     if (best && best->tokens.size() == tokens.size()) return best->matcher;
     Known next{{}, best ? best->matcher : Matcher(constraint_, place_after(prompt))};

@@ -10,6 +10,7 @@
 #include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/generation/search.h"
+#include "easydel/models/not_finite.h"
 #include "easydel/nn/cache.h"
 #include "easydel/tensor/kernels.h"
 
@@ -144,7 +145,8 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
                                    const OnResult& on_result) {
   const c10::InferenceMode no_grad;
   if (requests.empty()) return {};
-  const Surroundings around{tokenizer_, model_.vocabulary(), on_text, Clock::now()};
+  const Surroundings around{tokenizer_, model_.vocabulary(), on_text, Clock::now(),
+                            [this] { return models::first_not_finite(model_); }};
   std::vector<Prepared> prepared;
   for (size_t i = 0; i < requests.size(); ++i)
     prepared.push_back(prepare(requests[i], i, model_, tokenizer_ != nullptr));

@@ -92,9 +92,15 @@ void Search::advance(nn::Cache& cache) {
   }
   // A NaN in a hidden state makes every score of its row a NaN.
   for (const auto& row : rows)
-    if (std::isnan(row.front()) && std::isnan(row.back()) && !request_.config.remove_invalid_values)
-      refuse(str("prompt ", first_ + 1), "the model's scores are not numbers (NaN)",
-             "its weights contain NaN, or their values overflow the dtype");
+    if (std::isnan(row.front()) && std::isnan(row.back()) && !request_.config.remove_invalid_values) {
+      // The weights are looked through only now: reading all of them before would take as long as loading them.
+      const std::string weight = around_.broken_weight ? around_.broken_weight() : "";
+      if (!weight.empty())
+        refuse(weight, "holds values that are not finite (NaN or infinity), so the model's scores are NaN",
+               "fetch the weights again, or go back to a checkpoint from before the training diverged");
+      refuse(str("prompt ", first_ + 1), "the model's scores are not numbers (NaN), though its weights are finite",
+             "values overflow the dtype: set dtype to fp32");
+    }
   logits_.clear();
   if (request_.config.output_logits)
     for (const auto& row : rows) logits_.emplace_back(row.begin(), row.end());

@@ -4,8 +4,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "easydel/generation/generator.h"
@@ -33,6 +35,7 @@ struct Surroundings {
   int64_t vocabulary = 0;
   OnText on_text;
   std::chrono::steady_clock::time_point begin;
+  std::function<std::string()> broken_weight = {};  // the name of a weight with NaN or infinity; empty: none
 };
 
 class Search {

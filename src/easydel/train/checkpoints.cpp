@@ -169,9 +169,14 @@ void Checkpoints::save_diverged(int64_t step, const std::function<void(const fs:
   write_whole(diverged_path(step), write);
 }
 
+// First the checkpoint goes to a name that no run resumes from; if the process is killed after that, tidy() gives it
+// its last name.
 void Checkpoints::rename_diverged(int64_t step) const {
-  files::remove_all(diverged_path(step));
-  files::rename(path_of(step), diverged_path(step));
+  const fs::path whole = diverged_path(step), aside = folder_ / str(".", whole.filename().string(), ".old");
+  files::remove_all(aside);
+  files::rename(path_of(step), aside);
+  if (files::is_link(whole) || files::exists(whole)) remove(whole);
+  files::rename(aside, whole);
 }
 
 std::optional<fs::path> Checkpoints::newest() const {

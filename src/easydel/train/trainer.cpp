@@ -9,6 +9,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/models/adapter.h"
+#include "easydel/models/not_finite.h"
 #include "easydel/train/router_watch.h"
 
 namespace easydel::train {
@@ -192,20 +193,10 @@ namespace {
 
 constexpr const char* after_divergence = "lower learning_rate, set clip_grad, or check the data";
 
-std::string first_not_finite(models::Model& model) {
-  const c10::AutoGradMode no_grad(false);
-  for (const nn::Entry& entry : model.parameters().entries()) {
-    if (!entry.shard.defined() || entry.shard.numel() == 0 || !entry.shard.is_floating_point()) continue;
-    const auto [low, high] = at::aminmax(entry.shard.detach());  // NaN if there is one
-    if (!std::isfinite(low.item<double>()) || !std::isfinite(high.item<double>())) return entry.path;
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string Trainer::not_finite() const {
-  const std::string here = first_not_finite(*parts_.model);
+  const std::string here = models::first_not_finite(*parts_.model);
   const bool anywhere = ranks_.any(!here.empty());
   return here.empty() && anywhere ? "a parameter on another rank" : here;
 }

@@ -35,7 +35,14 @@ struct TrainerParts {
   Value document;                       // the run's configuration, for state.json
   std::string model_name = {};          // as adapters name their model; empty: its folder
   Watcher* watcher = nullptr;           // outlives the trainer
+  // From checkpoints_before_loading(), locked by the first rank; none: the trainer makes and locks its own.
+  std::optional<Checkpoints> checkpoints = {};
 };
+
+// The run's checkpoints, so that a folder in use is refused before the model is loaded; none: their folder is named
+// after the model's family, which only the loaded model knows.
+std::optional<Checkpoints> checkpoints_before_loading(const TrainerSection& trainer,
+                                                      const std::filesystem::path& model_folder);
 
 // What a run will be, before it begins.
 struct RunPlan {

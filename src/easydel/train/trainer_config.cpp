@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,11 @@ bool is_regex(const std::string& pattern) {
 }
 
 // What a loss on logits can have, and a training step cannot, or not yet.
+// Whether the path, put below a folder, is in that folder.
+bool stays_below(const std::filesystem::path& path) {
+  return path.is_relative() && std::find(path.begin(), path.end(), "..") == path.end() && path != ".";
+}
+
 void settle_loss(const LossConfig& loss, const std::string& method, config::Keys keys) {
   const MethodConfig* const known = find_method_config(method);
   if (known && !known->facts.token_loss)
@@ -80,6 +86,10 @@ void check_update_divides(const TrainerConfig& config, int64_t ranks) {
 }
 
 void TrainerConfig::settle(config::Keys& keys) {
+  if (model_name && (model_name->empty() || !stays_below(*model_name)))
+    keys.refuse("model_name",
+                model_name->empty() ? "is empty" : "'" + *model_name + "' is not a folder below save_directory",
+                "give a name, or leave the key out to use that of the model");
   config::expand_path(save_directory, keys, "save_directory");
   if (loss_config) settle_loss(*loss_config, canonical(trainer_type), keys.below("loss_config"));
   if (total_batch_size % gradient_accumulation_steps != 0)

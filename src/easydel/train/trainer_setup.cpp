@@ -20,10 +20,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string folder_name(const TrainerParts& parts) {
-  if (parts.trainer.common.model_name) return *parts.trainer.common.model_name;
-  const std::string name = parts.model->folder().lexically_normal().filename().string();
-  return name.empty() || name == "." ? parts.model->model_type() : name;
+// Empty: the model's folder has no name of its own, so the run has that of the model's family.
+std::string folder_name(const TrainerSection& trainer, const fs::path& model) {
+  if (trainer.common.model_name) return *trainer.common.model_name;
+  const std::string name = model.lexically_normal().filename().string();
+  return name == "." ? "" : name;
+}
+
+Checkpoints checkpoints_of(const TrainerParts& parts) {
+  if (parts.checkpoints) return *parts.checkpoints;
+  if (auto made = checkpoints_before_loading(parts.trainer, parts.model->folder())) return std::move(*made);
+  return Checkpoints(fs::path(parts.trainer.common.save_directory) / parts.model->model_type(),
+                     parts.trainer.common.save_total_limit, missing_in_state);
 }
 
 // Packing by the trainer's key or by the mixture's, each with its own default strategy.
@@ -154,6 +162,12 @@ void check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
   if (evaluation_data(trainer, mixture, options)) data::check_first_rows(options, prepare);
 }
 
+std::optional<Checkpoints> checkpoints_before_loading(const TrainerSection& trainer, const fs::path& model) {
+  const std::string name = folder_name(trainer, model);
+  if (name.empty()) return std::nullopt;
+  return Checkpoints(fs::path(trainer.common.save_directory) / name, trainer.common.save_total_limit, missing_in_state);
+}
+
 std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data::MixtureConfig& mixture,
                                              std::shared_ptr<const text::Tokenizer> tokenizer) {
   limit_length(trainer, mixture);
@@ -256,10 +270,7 @@ std::string RunPlan::text() const {
 }
 
 Trainer::Trainer(TrainerParts parts, Composing)
-    : parts_(std::move(parts)),
-      ranks_(parts_.load.team),
-      checkpoints_(fs::path(parts_.trainer.common.save_directory) / folder_name(parts_),
-                   parts_.trainer.common.save_total_limit, missing_in_state) {
+    : parts_(std::move(parts)), ranks_(parts_.load.team), checkpoints_(checkpoints_of(parts_)) {
   check(parts_.model, "a trainer without a model");
   limit_length(parts_.trainer, parts_.mixture);
   check(&parts_.model->team() == parts_.load.team.get(), "the model is on other ranks than its load options");
