@@ -156,6 +156,38 @@ TEST_F(FolderOfAModel, WithoutWeightsIsRefusedUnlessTheyMayBeRandom) {
   EXPECT_EQ(ran.status, 0) << ran.err;
 }
 
+TEST_F(FolderOfAModel, WithoutWeightsIsRefusedByTheActionUnlessTheyMayBeRandomOrAreTrained) {
+  const auto run = [&](const std::string& actions) {
+    test::write_file(folder_ / "lines.txt", "Once upon a time\n");
+    test::write_file(folder_ / "run.yaml",
+                     "model: {name_or_path: .}\nmixture: {informs: [{data_files: lines.txt}]}\ntrainer: "
+                     "{max_training_steps: 1, max_length: 16, total_batch_size: 1, save_directory: out, model_name: "
+                     "small}\nactions: [" +
+                         actions + "]\n");
+    return run_program({"-q", "run", "run.yaml"}, {.folder = folder_.path()});
+  };
+  const auto refused = run("{generate: {prompts: [Once], max_new_tokens: 2}}");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_EQ(
+      refused.err,
+      "run.yaml:4:22: actions[0].generate: '.' has no weights (model.safetensors)\n    give the folder of a trained "
+      "model, or train before; random_weights: true generates with random values\n"
+      "1 problem in run.yaml; nothing was run.\n");
+  EXPECT_EQ(refused.out, "");
+  EXPECT_EQ(run("{generate: {prompts: [Once], max_new_tokens: 2, random_weights: true}}").status, 0);
+  const auto trained = run("train, {generate: {prompts: [Once], max_new_tokens: 2}}");
+  EXPECT_EQ(trained.status, 0) << trained.err;
+}
+
+TEST_F(FolderOfAModel, WithNaNInAWeightNamesIt) {
+  std::string bytes = test::read_file(fs::path(story()) / "model.safetensors");
+  bytes.replace(bytes.size() - 4, 4, "\xff\xff\xff\x7f");
+  test::write_file(folder_ / "model.safetensors", bytes);
+  EXPECT_EQ(refused(),
+            "model.norm.weight: holds values that are not finite (NaN or infinity), so the model's scores are NaN\n    "
+            "fetch the weights again, or go back to a checkpoint from before the training diverged\n");
+}
+
 TEST_F(FolderOfAModel, ThatHoldsAGitLfsPointerSaysSo) {
   test::write_file(folder_ / "model.safetensors",
                    "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1048576\n");

@@ -166,8 +166,8 @@ TEST_F(Datasets, RefuseToBeEmptyOrUnknown) {
   DatasetOptions options;
   options.informs.emplace_back().data_files = {(folder_ / "a.bin").string()};
   EXPECT_EQ(test::refusal([&] { Dataset::build(options, bytes_of); }),
-            "mixture.informs[0].data_files: unknown file type of '" + (folder_ / "a.bin").string() +
-                "'?\n    give its type: arrow, csv, json, jsonl, parquet, tsv or txt");
+            "mixture.informs[0].data_files: the ending of '" + (folder_ / "a.bin").string() +
+                "' does not tell its type\n    give its type: arrow, csv, json, jsonl, parquet, tsv or txt");
 }
 
 }  // namespace

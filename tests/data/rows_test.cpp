@@ -59,7 +59,9 @@ TEST(Rows, ARowThatIsNoObjectIsRefused) {
   const TemporaryFolder folder;
   write_file(folder / "a.jsonl", "[1]\n");
   EXPECT_EQ(replaced(refusal([&] { all_rows(folder / "a.jsonl"); }), folder.path().string(), "DIR"),
-            "DIR/a.jsonl:1: a row must be an object with named fields\n    as in {\"text\": \"...\"}");
+            "DIR/a.jsonl:1: a row must be an object with named fields\n    as in {\"text\": \"...\"}, one on each "
+            "line; a list "
+            "of rows is type: json");
 }
 
 TypedRow typed_row(const std::string& json, FieldRules rules = {}) {

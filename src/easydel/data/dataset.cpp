@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "easydel/base/error.h"
+#include "easydel/base/fetched.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
 #include "easydel/data/inform_files.h"
@@ -60,9 +61,10 @@ class InformReader {
   std::vector<Example> read() {
     const ReadOptions options{inform_.sample_by, fields_read(rules_)};
     for (const auto& file : files_of(inform_, name_ + (is_hub_dataset(inform_) ? ".type" : ".data_files"))) {
+      files::refuse_unfetched(file);
       const FileSource* const reader = reader_of(inform_, file);
       if (!reader)
-        refuse(name_ + ".data_files", str("unknown file type of '", file.string(), "'?"),
+        refuse(name_ + ".data_files", str("the ending of '", file.string(), "' does not tell its type"),
                "give its type: " + source_names());
       if (!reader->read(file, options, [&](Row row) { return take(std::move(row)); })) break;
     }

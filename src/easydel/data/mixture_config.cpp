@@ -17,6 +17,8 @@ bool trains(const InformConfig& inform) { return inform.split == "train" || info
 }  // namespace
 
 void InformConfig::settle(config::Keys& keys) {
+  if (content_field && content_field->empty())
+    keys.refuse("content_field", "is empty", "name a field, or leave the key out");
   for (std::string& file : data_files) config::expand_path(file, keys, "data_files");
   const std::string word = canonical(type.value_or(""));
   if (word == "visual" || word == "image")

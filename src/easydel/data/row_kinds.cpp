@@ -63,6 +63,15 @@ Value with_roles(Value messages) {
   return messages;
 }
 
+// Fields of rows with pictures, sound or video, as TRL and LLaVA name them.
+constexpr std::array media_fields{"image", "images", "video", "videos", "audio", "audios"};
+
+bool is_empty(const Value& value) {
+  return value.is_list()  ? value.items.empty()
+         : value.is_map() ? value.entries.empty()
+                          : value.is_null() || value.scalar.empty();
+}
+
 class Reader {
  public:
   Reader(Row row, const FieldRules& rules) : row_(std::move(row)), rules_(rules) {}
@@ -71,6 +80,7 @@ class Reader {
     for (const auto& [old_name, new_name] : rules_.renames) rename(old_name, new_name);
     for (const std::string& name : rules_.additional_fields)
       if (!has(row_.fields, name)) no_field(row_, name, str("drop it from ", rules_.inform, ".additional_fields"));
+    refuse_media();
     choose_content();
     TypedRow out;
     out.kind = rules_.kind.value_or(detected());
@@ -103,6 +113,18 @@ class Reader {
   }
 
  private:
+  // The text alone would teach the model to answer as if there were no picture.
+  void refuse_media() const {
+    for (const char* name : media_fields) {
+      const Value* const value = row_.fields.find(name);
+      if (!value || is_empty(*value) || name == rules_.target_field || name == rules_.content_field) continue;
+      refuse(row_.where,
+             str("the row has the field '", name, "', and training on images, sound or video is not built yet"),
+             str("use rows without it; if it is something else, rename it with ", rules_.inform, ".format_fields: {",
+                 name, ": another_name}"));
+    }
+  }
+
   void rename(const std::string& old_name, const std::string& new_name) {
     if (!row_.fields.find(old_name)) no_field(row_, old_name, str("drop it from ", rules_.inform, ".format_fields"));
     for (auto& [key, value] : row_.fields.entries)
@@ -292,6 +314,7 @@ std::vector<std::string> fields_read(const FieldRules& rules) {
   std::vector<std::string> out{"text",        "content", "messages", "conversations", "prompt",
                                "completion",  "chosen",  "rejected", "tools",         "chat_template_kwargs",
                                "instruction", "input",   "output"};
+  out.insert(out.end(), media_fields.begin(), media_fields.end());
   out.push_back(rules.target_field);
   if (rules.content_field) out.push_back(*rules.content_field);
   out.insert(out.end(), rules.additional_fields.begin(), rules.additional_fields.end());

@@ -21,9 +21,15 @@ bool read_jsonl(const std::filesystem::path& file, const ReadOptions&, const Row
       row = parse_json(line, file.string());
     } catch (const UserError& error) {
       // The parser saw only this line.
-      refuse(FilePlace{file.string(), int(number), error.place.column}, error.problem, error.remedy);
+      const char* const often = line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF") ? "save the file as UTF-8"
+                                : number == 1 ? "each line holds one JSON object; other JSON is type: json"
+                                              : "each line holds one JSON object, without a comma after it";
+      refuse(FilePlace{file.string(), int(number), error.place.column}, error.problem,
+             error.remedy.empty() ? often : error.remedy);
     }
-    if (!row.is_map()) refuse(where, "a row must be an object with named fields", R"(as in {"text": "..."})");
+    if (!row.is_map())
+      refuse(where, "a row must be an object with named fields",
+             R"(as in {"text": "..."}, one on each line; a list of rows is type: json)");
     return sink({std::move(row), where});
   });
 }

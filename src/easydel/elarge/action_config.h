@@ -25,6 +25,7 @@ struct GenerateConfig {
   std::optional<std::string> output_path;
   bool apply_chat_template = false;
   GenerateEngine engine = GenerateEngine::automatic;
+  bool random_weights = false;
 
   static constexpr auto doc = "Prompts, and where the results go.";
   template <class C>
@@ -39,6 +40,8 @@ struct GenerateConfig {
                                        "it on for chat models; leave it off to continue plain text."),
         field<&C::engine>("What generates: esurge, the engine for many prompts at once, with the section esurge; "
                           "generator, the plain loop; auto, the plain loop. The tokens are the same."),
+        field<&C::random_weights>("Use random weights if the model's folder has none (for tests). Without it such a "
+                                  "folder is refused, unless the run trains the model first."),
     };
   }
   void settle(config::Keys& keys) { config::expand_path(output_path, keys, "output_path"); }

@@ -58,6 +58,7 @@ void run_train(Running& running, const Action&) { running.session().train(runnin
 
 void run_generate(Running& running, const Action& action) {
   const auto& parameters = typed<GenerateAction>(action);
+  refuse_without_weights(running.run, action, true);
   GenerateRequest request;
   request.engine = parameters.generate.engine == GenerateEngine::esurge;
   request.generation = parameters.generation;
@@ -248,6 +249,7 @@ std::vector<Action> read_actions(const Value* given, config::Problems& problems)
   if (given->as_string() || given->is_map()) {
     read_action(*given, "actions", problems, actions);
   } else if (given->is_list()) {
+    if (given->items.empty()) problems.note("actions", "is empty, so a run does nothing");
     for (size_t i = 0; i < given->items.size(); ++i)
       read_action(given->items[i], "actions[" + std::to_string(i) + "]", problems, actions);
   } else {

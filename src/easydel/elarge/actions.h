@@ -78,6 +78,10 @@ void check_generate(const Run&, const Action&, config::Problems&);
 void check_writable(const Run&, const Action&, config::Problems&);
 void check_push(const Run&, const Action&, config::Problems&);
 
+// UserError if the model of `generate` has no weights: its folder has none, no earlier action of the run trains it, and
+// the action does not ask for random weights. `complete`: resolve the name to all of the model's files.
+void refuse_without_weights(const Run& run, const Action& generate, bool complete);
+
 std::string valid_text(const Run& run);  // "run.yaml is valid: 2 actions\n"
 // A few lines for people: model, data, training, mesh.
 std::string summary(const Config& config);

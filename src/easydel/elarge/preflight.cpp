@@ -244,11 +244,28 @@ void check_needs(const Run& run, config::Problems& problems) {
     check_ranks(config, run.ranks, needs.training || problems.given("trainer.total_batch_size"), problems);
 }
 
+void refuse_without_weights(const Run& run, const Action& generate, bool complete) {
+  if (static_cast<const GenerateAction*>(generate.parameters.get())->generate.random_weights) return;
+  for (const Action& action : run.actions) {
+    if (&action == &generate) break;
+    if (action.entry->needs.training) return;
+  }
+  const fs::path folder =
+      hub::resolve_model(run.config.model.name_or_path, "model.name_or_path", run.config.model.revision,
+                         complete ? hub::ModelFiles::all : hub::ModelFiles::description);
+  if (weights::Folder::has_weights(folder)) return;
+  // a link into a cache: weights are downloaded when they are loaded
+  if (!complete && files::is_link(folder / "config.json")) return;
+  refuse(generate.path, "'" + folder.string() + "' has no weights (model.safetensors)",
+         "give the folder of a trained model, or train before; random_weights: true generates with random values");
+}
+
 void check_generate(const Run& run, const Action& action, config::Problems& problems) {
   const auto& parameters = *static_cast<const GenerateAction*>(action.parameters.get());
   if (parameters.generate.output_path)
     check_can_write(*parameters.generate.output_path, false, action.path + ".output_path", problems);
   if (!problems.empty()) return;
+  problems.collect(action.path, [&] { refuse_without_weights(run, action, false); });
   problems.collect(action.path, [&] {
     const fs::path named = hub::resolve_model(run.config.model.name_or_path, "model.name_or_path",
                                               run.config.model.revision, hub::ModelFiles::description);
