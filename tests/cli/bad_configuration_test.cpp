@@ -84,7 +84,9 @@ TEST_F(BadConfiguration, RotaryPositions) {
 
 TEST_F(BadConfiguration, ACorruptConfigJson) {
   test::write_file(folder_ / "model/config.json", "{\"model_type\": \"llama\",\n");
-  EXPECT_EQ(refused(""), one("run.yaml:1:23: model.name_or_path: model/config.json:2:1: is not JSON"));
+  EXPECT_EQ(refused(""),
+            one("run.yaml:1:23: model.name_or_path: model/config.json:2:1: is not JSON: it ends too early\n    is the "
+                "file complete?"));
   test::write_file(folder_ / "model/config.json", "[1]");
   EXPECT_EQ(refused(""), one("run.yaml:1:23: model.name_or_path: model/config.json: is not a mapping"));
 }

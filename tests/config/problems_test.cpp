@@ -102,6 +102,24 @@ TEST(ConfigError, ListsAllProblemsAndHasTheFieldsOfTheFirst) {
   FAIL() << "nothing was thrown";
 }
 
+TEST(Problems, BelongToAKeyOrToOneBelowIt) {
+  Problems problems("run.yaml");
+  problems.add("a.b-c", "is wrong");
+  problems.add("a.bc", "is wrong");
+  EXPECT_FALSE(problems.any_at("a.b"));
+  problems.add("a.b.d", "is wrong");
+  EXPECT_TRUE(problems.any_at("a.b"));
+  EXPECT_TRUE(problems.any_at("a"));
+  EXPECT_TRUE(problems.any_at(""));
+  EXPECT_FALSE(problems.any_at("a.b.d.e"));
+  EXPECT_FALSE(problems.any_at("list"));
+  problems.add("list[3]", "is wrong");
+  problems.add("list[3]", "is wrong");
+  problems.add("list[3]", "is worse");
+  EXPECT_TRUE(problems.any_at("list"));
+  EXPECT_EQ(problems.size(), 5u);
+}
+
 TEST(Problems, GroupKeysWithoutEffectByReason) {
   Problems problems("run.yaml");
   problems.no_effect("a", "no compiler");

@@ -1,6 +1,7 @@
 // Parses JSON text by simdjson's on-demand parser: strict, except for NaN and Infinity, which Python writes.
 #include <simdjson.h>
 
+#include <cctype>
 #include <functional>
 #include <string>
 #include <unordered_set>
@@ -160,10 +161,35 @@ class JsonReader {
     if (error == simdjson::EMPTY) why = "is empty";
     const bool nowhere = !at && error != simdjson::INCOMPLETE_ARRAY_OR_OBJECT && error != simdjson::UNCLOSED_STRING;
     if (nowhere) refuse(FilePlace{std::string(name_)}, why);
+    if (why == "is not JSON") unexpected(at);
     wrong(place_of(at), why);
   }
+  // Says what is at a place that breaks the syntax, and what is usually wrong there.
+  [[noreturn]] void unexpected(const char* at) {
+    const char *const begin = text_.data(), *const end = begin + text_.size();
+    while (at < end && is_blank(*at)) ++at;
+    if (at >= end) wrong(place_of(at), "is not JSON: it ends too early", "is the file complete?");
+    const char* before = at;
+    while (before > begin && is_blank(*(before - 1))) --before;
+    const char last = before > begin ? *(before - 1) : '\0', here = *at;
+    const char* remedy = "";
+    if (here == '\'')
+      remedy = "texts and names need double quotes";
+    else if (here == '/' || here == '#')
+      remedy = "JSON has no comments";
+    else if ((here == '}' || here == ']') && last == ',')
+      remedy = "take away the comma before it";
+    else if (last == '{' || last == ',')
+      remedy = here == '"' ? "" : "names need double quotes";
+    else if (last == '}' || last == ']' || last == '"' || std::isalnum(static_cast<unsigned char>(last)))
+      remedy = here == ':' ? "" : "a comma is missing before it";
+    wrong(place_of(at), str("is not JSON: unexpected '", here, "'"), remedy);
+  }
+  static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
   [[noreturn]] void after_the_end(const char* at) {
-    wrong(place_of(at), "there is more text after the end of the document");
+    const bool comment = *at == '/' || *at == '#';
+    wrong(place_of(at), "there is more text after the end of the document", comment ? "JSON has no comments" : "");
   }
   [[noreturn]] void wrong(const Place& place, const std::string& what, const std::string& remedy = "") {
     refuse(FilePlace{std::string(name_), place.line, place.column}, what, remedy);

@@ -2,15 +2,36 @@
 // cycles, alias bombs, a second document) is refused here.
 #include <yaml.h>
 
+#include <array>
 #include <map>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
 
 namespace easydel {
 namespace {
+
+// What usually helps against an error of libyaml.
+std::string remedy_for(std::string_view problem) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> remedies{{
+      {"could not find expected ':'", "write 'key: value', with a blank after the colon, one on each line"},
+      {"mapping values are not allowed",
+       "the keys of a section begin in one column; a text with ': ' in it needs quotes"},
+      {"',' or '}'", "a brace is not closed, or a comma is missing between two keys"},
+      {"',' or ']'", "a bracket is not closed, or a comma is missing between two items"},
+      {"expected node content", "a value is missing after a bracket, a comma or a colon"},
+      {"did not find expected key", "look for a bracket, a quote or an indentation that does not fit, here or above"},
+      {"unexpected end of stream", "a quote is not closed"},
+      {"cannot start any token", "put the text in quotes"},
+      {"expected <document start>", "is this a YAML file?"},
+  }};
+  for (const auto& [part, remedy] : remedies)
+    if (problem.find(part) != std::string_view::npos) return std::string(remedy);
+  return "";
+}
 
 constexpr int max_yaml_depth = 200;
 constexpr size_t max_alias_weight = 250'000;  // nodes (long texts count more) that aliases may multiply into
@@ -179,7 +200,7 @@ class YamlReader {
       what += str(" (", parser_.context, " that begins in line ", parser_.context_mark.line + 1, ")");
     const Place place = place_of(parser_.problem_mark);
     const bool tab = problem.find("cannot start any token") != std::string::npos && byte_at(place) == '\t';
-    wrong(place, what, tab ? "this is a tab; YAML uses spaces for indentation" : "");
+    wrong(place, what, tab ? "this is a tab; YAML uses spaces for indentation" : remedy_for(problem));
   }
 
   void drop_event() {

@@ -15,12 +15,14 @@
 #include "easydel/base/names.h"
 #include "easydel/cli/arguments.h"
 #include "easydel/cli/command_tree.h"
+#include "easydel/cli/command_words.h"
 #include "easydel/cli/commands.h"
 #include "easydel/cli/doctor.h"
 #include "easydel/cli/launch.h"
 #include "easydel/elarge/core.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/kernels/executor.h"
+#include "easydel/kernels/isa.h"
 #include "easydel/probe/commands.h"
 
 namespace easydel::cli {
@@ -321,23 +323,27 @@ std::string full_name(const CLI::App* app) {
   return app->get_parent() ? full_name(app->get_parent()) + " " + app->get_name() : app->get_name();
 }
 
-[[noreturn]] void refuse_word(const CLI::App* app, const std::string& word) {
-  std::vector<std::string> known;
-  if (word.starts_with("-")) {
-    for (const CLI::App* at = app; at; at = at->get_parent())
-      for (const CLI::Option* option : at->get_options())
-        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-    const std::string flag = word.substr(0, word.find('='));
-    const std::string near = nearest(flag, known);
-    refuse(full_name(app) + " " + word, "no such option",
-           near.empty() ? "known: " + join(known, ", ") : "did you mean '" + near + "'?");
-  }
-  for (const CLI::App* child : app->get_subcommands({})) known.push_back(child->get_name());
-  if (known.empty())
-    refuse(full_name(app), "'" + word + "' is one argument too many", "see " + full_name(app) + " --help");
-  const std::string near = nearest(word, known);
-  refuse(full_name(app), "no command '" + word + "'",
-         near.empty() ? "commands: " + join(known, ", ") : "did you mean '" + near + "'?");
+KnownWords known_words(const CLI::App* app) {
+  KnownWords out{full_name(app), {}, {}};
+  for (const CLI::App* at = app; at; at = at->get_parent())
+    for (const CLI::Option* option : at->get_options())
+      for (const std::string& name : option->get_lnames())
+        if (!option->get_group().empty() && std::ranges::find(out.options, "--" + name) == out.options.end())
+          out.options.push_back("--" + name);
+  for (const CLI::App* child : app->get_subcommands({})) out.commands.push_back(child->get_name());
+  return out;
+}
+
+// Refuses the words that no command took.
+void refuse_rest(CLI::App& app, const std::vector<std::string>& words) {
+  std::vector<std::string> rest = app.remaining(true);
+  std::erase(rest, "--");
+  if (rest.empty()) return;
+  const CLI::App* at = deepest(&app);
+  // A word before a command stands where a command is expected: `easydel describe modle model`.
+  const auto place = [&](const std::string& word) { return std::ranges::find(words, word); };
+  if (at->get_parent() && !rest[0].starts_with("-") && place(rest[0]) < place(at->get_name())) at = at->get_parent();
+  refuse_word(known_words(at), rest[0]);
 }
 
 // Loads the plug-ins of the command line and of the environment (paths separated by colons).
@@ -363,26 +369,25 @@ int run_command(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.get_formatter()->column_width(34);
   add_commands(app, options);
+  const std::vector<std::string> words = with_command(argc, argv);
   try {
-    std::vector<std::string> words = with_command(argc, argv);
-    std::ranges::reverse(words);  // as CLI11 takes them
-    app.parse(std::move(words));
-  } catch (const CLI::Success& done) {  // --help
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // as CLI11 takes them
+  } catch (const CLI::Success& done) {                                  // --help
+    refuse_rest(app, words);
     std::ostringstream text;
     const int status = app.exit(done, text, std::cerr);
     return print(text.str()), status;
   } catch (const CLI::ParseError& error) {
-    CLI::App* const at = deepest(&app);
-    const std::vector<std::string> rest = app.remaining(true);
-    if (!rest.empty()) refuse_word(at, rest[0]);
-    refuse(full_name(at), error.what(), "see " + full_name(at) + " --help");
+    refuse_rest(app, words);
+    refuse_arguments(known_words(deepest(&app)), error.what());
   }
   CLI::App* const at = deepest(&app);
-  if (const auto rest = app.remaining(true); !rest.empty()) refuse_word(at, rest[0]);
+  refuse_rest(app, words);
   if (options.version) return print("easydel " EASYDEL_VERSION "\n"), 0;
   if (!options.command) return print(app.help()), 0;
   log::enabled(log::Level::info);  // reports wrong environment variables before anything else is done
   kernels::allowed_threads();
+  kernels::choose_isa(std::getenv("EASYDEL_ISA") ? std::getenv("EASYDEL_ISA") : "");
   if (options.quiet) log::set_level(log::Level::warning);
   load_plugins(options.plugins);
   if (options.nproc > 1) options.run.ranks = options.nproc;

@@ -45,6 +45,16 @@ ModelSession open_session(const ModelOptions& options) {
   return out;
 }
 
+namespace {
+
+bool takes_several(const std::string& key) {
+  for (const config::Key& each : config::section_of<generation::GenerationConfig>().keys)
+    if (each.answers_to(key)) return to_json(each.schema).find("\"array\"") != std::string::npos;
+  return false;
+}
+
+}  // namespace
+
 generation::GenerationConfig generation_flags(const ModelOptions& options) {
   generation::GenerationConfig out;
   config::Problems problems("command line");
@@ -56,6 +66,7 @@ generation::GenerationConfig generation_flags(const ModelOptions& options) {
     Value value = key == "stop_strings" ? Value::text(text) : parse_yaml(text, flag);
     value.place = {};
     Value* const before = given.find(key);
+    if (before && !takes_several(key)) refuse(flag, "is given twice", "keep one of them");
     if (before && !before->is_list()) *before = Value{.kind = Value::Kind::list, .items = {*before}};
     before ? (void)before->items.push_back(value) : (void)given.set(key, value);
   }

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "easydel/base/error.h"
+#include "easydel/text/unicode.h"
 
 namespace easydel::cli {
 namespace {
@@ -18,6 +19,13 @@ Prompt prompt_of(const Value& line, const FilePlace& place) {
          R"(write a JSON text, {"prompt": "..."} or {"messages": [{"role": "user", "content": "..."}]})");
 }
 
+Value parse_line(const std::string& line, const FilePlace& place) try {
+  return parse_json(line, place.file);
+} catch (const UserError& error) {  // the parser saw only this line
+  refuse(FilePlace{place.file, place.line, error.place.column}, error.problem,
+         error.remedy.empty() ? "each line holds one JSON value" : error.remedy);
+}
+
 void add_lines(const std::string& file, std::vector<Prompt>& out) {
   const std::string all = read_input(file);
   const std::string ending = std::filesystem::path(file).extension().string();
@@ -31,8 +39,9 @@ void add_lines(const std::string& file, std::vector<Prompt>& out) {
     if (line.ends_with('\r')) line.pop_back();
     if (line.find_first_not_of(" \t") == std::string::npos) continue;
     const FilePlace place{file, number, 0};
+    if (text::valid_prefix(line) != line.size()) refuse(place, "is not UTF-8 text", "save the file as UTF-8");
     if (json)
-      out.push_back(prompt_of(parse_json(line, str(file, ":", number)), place));
+      out.push_back(prompt_of(parse_line(line, place), place));
     else
       out.push_back({line});
   }

@@ -47,6 +47,9 @@ void expand_path(std::string& path, Keys& keys, std::string_view key) {
     if (!value)
       return keys.refuse(key, "'" + path + "': the environment variable " + name + " is not set",
                          "set it, or write the whole path");
+    if (!*value)
+      return keys.refuse(key, "'" + path + "': the environment variable " + name + " is empty",
+                         "set it, or write the whole path");
     out += value;
     at += length;
   }

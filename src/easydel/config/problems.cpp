@@ -23,7 +23,7 @@ bool is_at(std::string_view path, std::string_view key) {
 
 void Problems::add(std::string path, Place place, std::string what, std::string remedy) {
   // Two checks may find the same problem.
-  if (std::ranges::any_of(problems_, [&](const Problem& p) { return p.path == path && p.what == what; })) return;
+  if (!known_[path].insert(what).second) return;
   problems_.push_back({std::move(path), place, std::move(what), std::move(remedy)});
 }
 
@@ -44,7 +44,7 @@ void Problems::add(const std::string& path, const UserError& error) {
 void Problems::note(std::string_view path, std::string_view text) {
   const std::string name(path);
   const std::string line = str(Where(file_place(name, place_of(name)), name).text(), ": ", text);
-  if (std::ranges::find(notes_, line) == notes_.end()) notes_.push_back(line);
+  if (seen_notes_.insert(line).second) notes_.push_back(line);
 }
 
 void Problems::no_effect(std::string path, std::string why) {
@@ -52,7 +52,14 @@ void Problems::no_effect(std::string path, std::string why) {
 }
 
 bool Problems::any_at(std::string_view path) const {
-  return std::ranges::any_of(problems_, [path](const Problem& p) { return is_at(path, p.path); });
+  // All paths that begin with `path` come one after the other; between the key itself and those below it there may be
+  // other keys ("trainer.seed", "trainer.seed-of", "trainer.seed.x").
+  const auto begins = [&](const std::string& text) {
+    const auto found = known_.lower_bound(text);
+    return found != known_.end() && found->first.starts_with(text);
+  };
+  return path.empty() ? !problems_.empty()
+                      : known_.contains(std::string(path)) || begins(str(path, ".")) || begins(str(path, "["));
 }
 
 Place Problems::place_of(std::string path) const {
@@ -81,15 +88,17 @@ std::vector<Problem> Problems::sorted() const {
 std::vector<std::string> Problems::notes() const {
   std::vector<std::string> out = notes_;
   std::vector<std::string> whys;
-  for (const auto& [path, why] : no_effect_)
-    if (std::ranges::find(whys, why) == whys.end()) whys.push_back(why);
-  std::vector<std::string> groups;
-  for (const std::string& why : whys) {
-    std::vector<std::string> paths;
-    for (const auto& [path, other] : no_effect_)
-      if (other == why && std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
-    groups.push_back(join(paths, ", ") + (why.empty() ? "" : " (" + why + ")"));
+  std::map<std::string, std::vector<std::string>> paths_of;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const auto& [path, why] : no_effect_) {
+    if (!seen.emplace(path, why).second) continue;
+    std::vector<std::string>& paths = paths_of[why];
+    if (paths.empty()) whys.push_back(why);
+    paths.push_back(path);
   }
+  std::vector<std::string> groups;
+  for (const std::string& why : whys)
+    groups.push_back(join(paths_of[why], ", ") + (why.empty() ? "" : " (" + why + ")"));
   if (!groups.empty()) out.push_back("has no effect here: " + join(groups, "; "));
   return out;
 }

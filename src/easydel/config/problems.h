@@ -1,7 +1,9 @@
 // Collects the problems of a configuration. Every problem has the file, line and column of its key.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,7 +66,9 @@ class Problems {
   FilePlace file_place(const std::string& path, Place place) const;
   std::string file_;
   std::vector<Problem> problems_;
+  std::map<std::string, std::set<std::string>, std::less<>> known_;  // what was said of each path
   std::vector<std::string> notes_;
+  std::set<std::string, std::less<>> seen_notes_;
   std::vector<std::pair<std::string, std::string>> no_effect_;
   std::map<std::string, Place> places_;
   std::map<std::string, std::string> sources_;

@@ -65,6 +65,7 @@ void read_key(const Key& key, const std::string& written, const Value& value, vo
 }  // namespace
 
 bool Key::answers_to(std::string_view word) const {
+  if (word.empty()) return false;
   return word == name || std::ranges::find(aliases, word) != aliases.end() ||
          std::ranges::find(deprecated, word) != deprecated.end();
 }

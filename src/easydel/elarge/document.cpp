@@ -139,7 +139,7 @@ std::optional<Value> config_of(const Value& document, config::Problems& problems
   for (size_t i = 0; i < document.entries.size(); ++i) {
     const auto& [name, value] = document.entries[i];
     const bool wrapper = std::ranges::find(kWrappers, name) != kWrappers.end();
-    if (name == "actions" || name == used || (wrapper && value.is_null())) continue;
+    if (name == "actions" || (!used.empty() && name == used) || (wrapper && value.is_null())) continue;
     if (used.empty()) {
       config.entries.emplace_back(name, value);
       config.key_places.push_back(key_place(document, i));

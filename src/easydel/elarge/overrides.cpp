@@ -10,7 +10,8 @@ std::vector<Override> overrides_of(const std::vector<std::string>& set) {
   for (const std::string& text : set) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0)
-      refuse("--set " + text, "has no '='", "for example --set trainer.learning_rate=1e-4");
+      refuse("--set " + text, equals == 0 ? "names no key before the '='" : "has no '='",
+             "for example --set trainer.learning_rate=1e-4");
     out.push_back({text.substr(0, equals), text.substr(equals + 1)});
   }
   return out;

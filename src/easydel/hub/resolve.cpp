@@ -71,7 +71,7 @@ fs::path resolve_model(std::string_view name, const std::string& where, std::str
   if (name.find('/') == std::string_view::npos) {
     if (const auto found = repository.cached_snapshot()) return *found;
     refuse(where, "'" + std::string(name) + "': no such folder, nor in the cache " + now.cache.string(),
-           "give a folder with config.json and *.safetensors, or a name on the Hugging Face Hub as 'owner/name'");
+           "give a folder, or a name on the Hugging Face Hub as 'owner/name'");
   }
   const auto takes = [&](std::string_view file) {
     if (file.find('/') != std::string_view::npos) return false;  // subfolders hold other formats of the same weights

@@ -191,8 +191,10 @@ void write_tokenizer_json(const Tokenizer& tokenizer, const fs::path& folder) {
   const struct Aside {
     fs::path path = files::make_temporary_folder("easydel-tokenizer");
     ~Aside() {
-      std::error_code ignored;
-      fs::remove_all(path, ignored);
+      try {
+        files::remove_all(path);
+      } catch (const UserError&) {  // a temporary folder that stays does no harm
+      }
     }
   } aside;
   files::write(aside.path / "tokenizer.json", text);
