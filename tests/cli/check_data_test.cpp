@@ -84,6 +84,23 @@ TEST_F(CheckData, TokensMustBeInTheVocabularies) {
   EXPECT_NE(told.find("is outside the model's vocabulary of 300 tokens"), std::string::npos) << told;
 }
 
+TEST_F(CheckData, AModelThatDoesNotFitIsNotLoaded) {
+  fs::remove(folder_ / "model/model.safetensors");
+  replace_in("model/config.json", "\"hidden_size\": 64", "\"hidden_size\": 65536");
+  replace_in("model/config.json", "\"intermediate_size\": 172", "\"intermediate_size\": 1048576");
+  write_file(folder_ / "rows.jsonl", text_row);
+  write_file(folder_ / "run.yaml",
+             "model: {name_or_path: model}\nmixture: {informs: [{data_files: rows.jsonl}]}\ntrainer: {save_directory: "
+             "out}\nactions: [train]\n");
+  const test::Ran ran = test::run_program({"run", "run.yaml"}, {.folder = folder_.path()});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+  const std::string told = ran.err.substr(ran.err.find("memory: "));
+  EXPECT_TRUE(told.starts_with("memory: training model (")) << told;
+  for (const char* part : {" parameters) needs about ", ": weights ", ", gradients ", ", optimizer ", " free\n    "})
+    EXPECT_NE(told.find(part), std::string::npos) << part << told;
+}
+
 TEST_F(CheckData, AGivenChatTemplateIsUsedAndSaved) {
   const std::string rows =
       "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"b\"}]}\n";

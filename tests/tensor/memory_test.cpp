@@ -43,6 +43,17 @@ TEST(KeptMemory, GivesABlockOfTheSameSizeAgain) {
   EXPECT_EQ(memory_use().in_use, before.in_use + block_bytes(3 * kMega));
 }
 
+TEST(KeptMemory, IsWatchedForTensorsOfAnySize) {
+  use_kept_memory();
+  const Tensor there = at::empty({2 * kMega}, at::kByte);
+  const PeakWatch watch;
+  EXPECT_EQ(watch.bytes(), 0);
+  { const Tensor large = at::empty({2 * kMega}, at::kByte), small = at::empty({1000}, at::kByte); }
+  const Tensor later = at::empty({kMega}, at::kByte);
+  EXPECT_GE(watch.bytes(), 2 * kMega + 1000);
+  EXPECT_LE(watch.bytes(), 2 * kMega + 2000);
+}
+
 TEST(KeptMemory, NeverHoldsMoreThanTensorsNeededAtTheirPeak) {
   use_kept_memory();
   // Sizes that never recur: kept memory must not accumulate.

@@ -344,7 +344,7 @@ TEST(Trainer, ThePlanCountsWhatTheRunWillDo) {
   EXPECT_EQ(plan.steps, 8);
   EXPECT_EQ(plan.labels, plan.tokens - 13);
   EXPECT_EQ(plan.parameters, plan.trainable);
-  EXPECT_EQ(plan.optimizer_bytes, 8 * plan.parameters);
+  EXPECT_EQ(plan.memory.optimizer, 8 * plan.parameters);
   EXPECT_EQ(plan.checkpoint_bytes, 12 * plan.parameters);
   EXPECT_NE(plan.text().find("/out/small; 3.1 MB each\n"), std::string::npos) << plan.text();
 }

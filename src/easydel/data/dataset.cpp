@@ -1,5 +1,7 @@
 #include "easydel/data/dataset.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <set>
 #include <thread>
@@ -146,8 +148,18 @@ void tell(const DatasetOptions& options, const DatasetReport& report) {
 
 // Documents in the order of the first epoch, so that packed rows mix and shuffle them, too.
 std::vector<Example> in_order(std::vector<Example> documents, const EpochOrder& order) {
+  const std::vector<int64_t> epoch = order.epoch(0);
+  std::vector<int64_t> uses(documents.size(), 0);  // a mixture may repeat some
+  for (const int64_t index : epoch) ++uses[size_t(index)];
   std::vector<Example> out;
-  for (const int64_t index : order.epoch(0)) out.push_back(documents[size_t(index)]);
+  out.reserve(epoch.size());
+  for (const int64_t index : epoch) {
+    Example& document = documents[size_t(index)];
+    if (--uses[size_t(index)] > 0)
+      out.push_back(document);
+    else
+      out.push_back(std::move(document));
+  }
   return out;
 }
 
@@ -193,6 +205,7 @@ Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
       examples = in_order(std::move(examples), EpochOrder(sizes, mixture, options.shuffle_documents, options.seed));
     examples = pack(std::move(examples), options.packing, options.row_length, report.packing);
     order = EpochOrder({int64_t(examples.size())}, {}, options.shuffled, options.seed);
+    ::malloc_trim(0);  // gives the memory of the documents back to the system
   }
   tell(options, report);
   return {std::move(examples), std::move(order), report};

@@ -19,6 +19,7 @@ int64_t Example::labelled() const {
 void Example::add_sequence(std::span<const int32_t> ids, std::span<const uint8_t> learn) {
   check(learn.empty() || learn.size() == ids.size(), "a mask of ", learn.size(), " for ", ids.size(), " tokens");
   tokens.insert(tokens.end(), ids.begin(), ids.end());
+  labels.reserve(labels.size() + ids.size());
   for (size_t i = 1; i < ids.size(); ++i) labels.push_back(learn.empty() || learn[i] ? ids[i] : no_label);
   if (!ids.empty()) labels.push_back(no_label);
   lengths.push_back(int32_t(ids.size()));
@@ -27,6 +28,7 @@ void Example::add_sequence(std::span<const int32_t> ids, std::span<const uint8_t
 void Example::add_unshifted(std::span<const int32_t> ids, std::span<const uint8_t> learn) {
   check(learn.empty() || learn.size() == ids.size(), "a mask of ", learn.size(), " for ", ids.size(), " tokens");
   tokens.insert(tokens.end(), ids.begin(), ids.end());
+  labels.reserve(labels.size() + ids.size());
   for (size_t i = 0; i < ids.size(); ++i) labels.push_back(learn.empty() || learn[i] ? ids[i] : no_label);
   lengths.push_back(int32_t(ids.size()));
 }

@@ -52,19 +52,25 @@ Example piece(const Example& document, size_t begin, size_t end) {
   return out;
 }
 
-std::vector<Example> in_order(const std::vector<Example>& documents, size_t row_length, bool apart,
-                              PackingReport& report) {
+// Documents are released as they are packed, so that tokens are in memory once.
+std::vector<Example> in_order(std::vector<Example> documents, size_t row_length, bool apart, PackingReport& report) {
+  size_t tokens = 0;
+  for (const Example& document : documents) tokens += document.tokens.size();
+  const size_t room = std::min(row_length, tokens);
   std::vector<Example> rows(1);
-  for (const Example& document : documents) {
+  for (Example& document : documents) {
     size_t done = 0, pieces = 0;
     while (done < document.tokens.size()) {
       if (rows.back().tokens.size() == row_length) rows.emplace_back();
+      rows.back().tokens.reserve(room);
+      rows.back().labels.reserve(room);
       const size_t take = std::min(row_length - rows.back().tokens.size(), document.tokens.size() - done);
       append(rows.back(), document, done, done + take, apart);
       done += take;
       ++pieces;
     }
     report.split += pieces > 1;
+    document = {};
   }
   if (rows.back().tokens.empty()) rows.pop_back();
   return rows;
@@ -144,11 +150,18 @@ std::vector<std::vector<size_t>> first_fit(const std::vector<Example>& documents
   return bins;
 }
 
-std::vector<Example> from_bins(const std::vector<Example>& documents, const std::vector<std::vector<size_t>>& bins) {
+std::vector<Example> from_bins(std::vector<Example> documents, const std::vector<std::vector<size_t>>& bins) {
   std::vector<Example> rows(bins.size());
-  for (size_t i = 0; i < bins.size(); ++i)
-    for (const size_t document : bins[i])
+  for (size_t i = 0; i < bins.size(); ++i) {
+    size_t tokens = 0;
+    for (const size_t document : bins[i]) tokens += documents[document].tokens.size();
+    rows[i].tokens.reserve(tokens);
+    rows[i].labels.reserve(tokens);
+    for (const size_t document : bins[i]) {
       append(rows[i], documents[document], 0, documents[document].tokens.size(), true);
+      documents[document] = {};
+    }
+  }
   return rows;
 }
 
@@ -174,17 +187,19 @@ std::vector<Example> pack(std::vector<Example> documents, Packing packing, int64
       break;
     case Packing::greedy:
     case Packing::wrapped:
-      rows = in_order(documents, length, packing == Packing::greedy, report);
+      rows = in_order(std::move(documents), length, packing == Packing::greedy, report);
       break;
     case Packing::bfd:
     case Packing::bfd_split: {
-      const auto fit = fitted(std::move(documents), length, packing == Packing::bfd_split, report);
-      rows = from_bins(fit, best_fit(fit, length));
+      auto fit = fitted(std::move(documents), length, packing == Packing::bfd_split, report);
+      const auto bins = best_fit(fit, length);
+      rows = from_bins(std::move(fit), bins);
       break;
     }
     case Packing::first_fit: {
-      const auto fit = fitted(std::move(documents), length, true, report);
-      rows = from_bins(fit, first_fit(fit, length));
+      auto fit = fitted(std::move(documents), length, true, report);
+      const auto bins = first_fit(fit, length);
+      rows = from_bins(std::move(fit), bins);
       break;
     }
   }

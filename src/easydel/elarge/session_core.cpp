@@ -8,8 +8,8 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/elarge/adapter_config.h"
-#include "easydel/elarge/check_data_core.h"
 #include "easydel/elarge/generate_by_engine.h"
+#include "easydel/elarge/preload_checks_core.h"
 #include "easydel/elarge/push.h"
 #include "easydel/esurge/engine.h"
 #include "easydel/generation/constrained.h"
@@ -377,6 +377,7 @@ void check_session(const Config& config, int64_t ranks, Purpose purpose) {
   };
   const models::CheckedModel model = check_model(config.model, "model", trains);
   check_task(config.model, "model", model.task);
+  if (trains) check_memory(config, model, ranks);
   const auto check_vocabulary = [&](const ModelConfig& side, const std::string& section, int64_t vocabulary) {
     if (trains) check_same_vocabulary(config.model, model.vocabulary, side, section, vocabulary);
   };

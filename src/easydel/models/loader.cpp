@@ -410,7 +410,12 @@ CheckedModel check_model(const fs::path& folder, const LoadOptions& options, con
   nn::check_cache_format(options.cache_format, model->cache_layers(), opened.device);
   if (opened.checkpoint)
     opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
-  return {task_of(opened.reader()), model->vocabulary()};
+  CheckedModel out{task_of(opened.reader()), model->vocabulary()};
+  for (const nn::Entry& entry : table.entries()) {
+    out.elements += entry.elements();
+    if (trains(options, policies, entry)) out.trainable += entry.elements();
+  }
+  return out;
 }
 
 std::shared_ptr<Model> copy_model(const Model& model) { return Loader::copy(model); }

@@ -147,6 +147,7 @@ struct LoadOptions {
 struct CheckedModel {
   Task task = Task::causal_lm;
   int64_t vocabulary = 0;
+  int64_t elements = 0, trainable = 0;  // of all parameters; of those that options.training trains
 };
 
 // Loads a folder with config.json and weights; without weights it starts from random values (transformers'

@@ -1,9 +1,11 @@
 #include "easydel/tensor/memory.h"
 
 #include <c10/core/CPUAllocator.h>
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -93,11 +95,13 @@ class Blocks {
     return block;
   }
 
-  bool give_back(void* block) {
+  // The size of the block, 0 if it is not from here.
+  size_t give_back(void* block) {
     const std::lock_guard lock(mutex_);
     const auto found = size_of_.find(block);
-    if (found == size_of_.end()) return false;
-    size_t bytes = found->second;
+    if (found == size_of_.end()) return 0;
+    const size_t own = found->second;
+    size_t bytes = own;
     size_of_.erase(found);
     use_.in_use -= bytes, use_.kept += bytes;
     char* begin = static_cast<char*>(block);
@@ -109,7 +113,7 @@ class Blocks {
         bytes += remove(before);
       }
     add(begin, bytes, ++clock_);
-    return true;
+    return own;
   }
 
   MemoryUse use() {
@@ -206,8 +210,22 @@ Blocks& blocks() {
   return *one;
 }
 
+// What a PeakWatch counts. Blocks of before that are released meanwhile count below zero.
+std::atomic<bool> watched = false;
+std::atomic<int64_t> watched_bytes = 0, watched_peak = 0;
+
+void count(int64_t bytes) {
+  const int64_t now = watched_bytes += bytes;
+  int64_t peak = watched_peak;
+  while (now > peak && !watched_peak.compare_exchange_weak(peak, now)) {
+  }
+}
+
 void release(void* block) {
-  if (block && !blocks().give_back(block)) std::free(block);
+  if (!block) return;
+  const size_t large = blocks().give_back(block);
+  if (watched) count(-int64_t(large ? large : malloc_usable_size(block)));
+  if (!large) std::free(block);
 }
 
 class KeptMemory final : public c10::Allocator {
@@ -220,6 +238,7 @@ class KeptMemory final : public c10::Allocator {
       if (posix_memalign(&block, alignment, bytes) != 0) block = nullptr;
     }
     if (bytes > 0 && !block) throw std::bad_alloc();
+    if (watched && block) count(int64_t(bytes >= min_large_bytes ? block_bytes(bytes) : malloc_usable_size(block)));
     return {block, block, &release, c10::DeviceType::CPU};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
@@ -237,6 +256,10 @@ void use_kept_memory() {
   static KeptMemory* const one = new KeptMemory;
   c10::SetCPUAllocator(one, /*priority=*/1);
 }
+
+PeakWatch::PeakWatch() { watched_bytes = watched_peak = 0, watched = true; }
+PeakWatch::~PeakWatch() { watched = false; }
+int64_t PeakWatch::bytes() const { return watched_peak; }
 
 MemoryUse memory_use() { return blocks().use(); }
 

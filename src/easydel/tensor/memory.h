@@ -20,6 +20,17 @@ struct MemoryUse {
 void use_kept_memory();
 MemoryUse memory_use();
 
+// How much more memory CPU tensors of any size need at most than when it was made. One at a time; nothing without
+// use_kept_memory().
+class PeakWatch {
+ public:
+  PeakWatch();
+  ~PeakWatch();
+  PeakWatch(const PeakWatch&) = delete;
+  PeakWatch& operator=(const PeakWatch&) = delete;
+  int64_t bytes() const;
+};
+
 // The size that a request of `bytes` really takes: rounded up to eighths between powers of two and to whole pages.
 size_t block_bytes(size_t bytes);
 

@@ -14,6 +14,7 @@
 #include "easydel/models/model.h"
 #include "easydel/train/batch_source.h"
 #include "easydel/train/checkpoints.h"
+#include "easydel/train/memory_plan.h"
 #include "easydel/train/method.h"
 #include "easydel/train/ranks.h"
 #include "easydel/train/report.h"
@@ -51,12 +52,11 @@ struct RunPlan {
   int64_t evaluation_examples = 0, evaluation_tokens = 0;
   int64_t update = 0, micro_batches = 0;  // examples in an update, and in how many micro-batches they are computed
   int64_t steps_in_epoch = 0, steps = 0, from_step = 0;
-  int64_t weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0, activation_bytes = 0;  // the last is an estimate
+  MemoryPlan memory;
   std::string checkpoint;        // that the run goes on from; empty: none
   std::string folder;            // of the checkpoints
   int64_t checkpoint_bytes = 0;  // of one
-  int64_t bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes + activation_bytes; }
-  std::string text() const;  // a few lines for people
+  std::string text() const;      // a few lines for people
 };
 
 struct Outcome {
@@ -112,6 +112,9 @@ class Trainer {
   void worked(Work::Kind kind, int64_t done, int64_t total) const;  // tells the watcher
   void build_data();
   void make_plan();
+  // Refuses a run that cannot fit. Collective.
+  void plan_memory();
+  void measure_activations(const data::Example& example);
   void resume();
   Forwarding forwarding(bool training) const;
   RankBatch rank_batch_of(const MicroBatch& micro) const;
@@ -143,6 +146,7 @@ class Trainer {
   Schedule schedule_;
   std::optional<double> clip_grad_;
   RunPlan plan_;
+  int64_t side_bytes_ = 0;  // of the models beside the trained one
   Checkpoints checkpoints_;
   std::filesystem::path resumed_from_, last_saved_;
   int64_t tokens_seen_ = 0, saved_step_ = -1;

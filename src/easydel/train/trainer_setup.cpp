@@ -10,6 +10,7 @@
 #include "easydel/data/save_dataset.h"
 #include "easydel/models/adapter.h"
 #include "easydel/models/load_types.h"
+#include "easydel/tensor/memory.h"
 #include "easydel/train/router_watch.h"
 #include "easydel/train/state_files.h"
 #include "easydel/train/trainer.h"
@@ -44,30 +45,6 @@ data::Packing packing_of(const TrainerSection& trainer, const data::MixtureConfi
   return own.packing_strategy.value_or(by_mixture ? data::Packing::greedy : data::Packing::bfd);
 }
 
-std::string bytes_text(int64_t bytes) {
-  char text[32];
-  const double value = double(bytes);
-  std::snprintf(text, sizeof text, value >= 1e9 ? "%.2f GB" : "%.1f MB", value >= 1e9 ? value / 1e9 : value / 1e6);
-  return text;
-}
-
-int64_t config_int(const models::Model& model, std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    if (const Value* value = model.config().find(name); value && value->as_int()) return *value->as_int();
-  return 0;
-}
-
-// About what a step keeps for its backward: per token and layer the inputs of its products and norms, in fp32; with
-// checkpointing one row a layer and one layer's share.
-int64_t activation_estimate(const TrainerParts& parts, int64_t tokens) {
-  const int64_t hidden = config_int(*parts.model, {"hidden_size", "n_embd"});
-  const int64_t inner = config_int(*parts.model, {"intermediate_size", "n_inner"});  // 0: 4 * hidden, as gpt2 has it
-  const int64_t layers = parts.model->layers();
-  const int64_t one_layer = tokens * (8 * hidden + 3 * (inner ? inner : 4 * hidden)) * 4;
-  const bool kept = parts.checkpointing.kind != nn::Checkpointing::nothing_saveable;
-  return kept ? layers * one_layer : one_layer + layers * tokens * hidden * 4;
-}
-
 // Weights in the dtype that is saved; the optimizer's state, and the fp32 masters if the weights are not saved as fp32.
 int64_t checkpoint_bytes(const TrainerParts& parts, const RunPlan& plan) {
   const auto each =
@@ -75,7 +52,7 @@ int64_t checkpoint_bytes(const TrainerParts& parts, const RunPlan& plan) {
   const bool adapter = trained_adapter(*parts.model) != nullptr;
   const int64_t weights = adapter ? 4 * plan.trainable : each * plan.parameters;
   if (!parts.trainer.common.save_optimizer_state) return weights;
-  return weights + plan.optimizer_bytes + (each == 4 || adapter ? 0 : 4 * plan.trainable);
+  return weights + plan.memory.optimizer + (each == 4 || adapter ? 0 : 4 * plan.trainable);
 }
 
 void warn_of_full_disk(const RunPlan& plan) {
@@ -221,10 +198,10 @@ void Trainer::make_plan() {
   RunPlan& plan = plan_;
   for (const nn::Entry& entry : parts_.model->parameters().entries()) {
     plan.parameters += entry.elements();
-    if (entry.shard.defined()) plan.weight_bytes += int64_t(entry.shard.nbytes());
+    if (entry.shard.defined()) plan.memory.weights += int64_t(entry.shard.nbytes());
     if (!entry.trainable) continue;
     plan.trainable += entry.elements();
-    plan.gradient_bytes += int64_t(entry.shard.nbytes());
+    plan.memory.gradients += int64_t(entry.shard.nbytes());
   }
   plan.update = config().total_batch_size;
   plan.micro_batches = config().gradient_accumulation_steps;
@@ -245,8 +222,6 @@ void Trainer::make_plan() {
     plan.evaluation_examples = evaluation_->size();
     plan.evaluation_tokens = evaluation_->tokens();
   }
-  const int64_t in_a_part = plan.longest * std::max<int64_t>(1, plan.update / plan.micro_batches);
-  plan.activation_bytes = activation_estimate(parts_, in_a_part);
   if (!config().max_training_steps && config().warmup_steps > 0 && config().warmup_steps >= plan.steps)
     log::warning("trainer.warmup_steps: a warm-up of ", config().warmup_steps, " steps does not end within ",
                  plan.steps, " steps; the rate never reaches learning_rate");
@@ -262,9 +237,7 @@ std::string RunPlan::text() const {
   out += str("steps       ", steps, " of ", counted(update, "example"),
              micro_batches > 1 ? str(" in ", micro_batches, " parts") : std::string(), "; ", steps_in_epoch,
              " in an epoch", from_step ? str("; going on after step ", from_step) : std::string(), "\n");
-  out += str("memory      about ", bytes_text(bytes()), ": weights ", bytes_text(weight_bytes), ", gradients ",
-             bytes_text(gradient_bytes), ", optimizer ", bytes_text(optimizer_bytes), ", activations about ",
-             bytes_text(activation_bytes), "\n");
+  out += "memory      " + memory.text() + "\n";
   out += str("checkpoints ", folder, "; ", bytes_text(checkpoint_bytes), " each\n");
   return out;
 }
@@ -279,7 +252,13 @@ Trainer::Trainer(TrainerParts parts, Composing)
   if (merges_adapter(*parts_.model, config().merge_lora_before_save))
     models::refuse_unmergeable(*parts_.model, "trainer.merge_lora_before_save");
   router_losses_ = wants_router_losses(*parts_.model, config().aux_loss_enabled);
+  const auto before = int64_t(tensor::memory_use().in_use);
   method_ = build_method({parts_.trainer, parts_.mixture, parts_.tokenizer, parts_.model, parts_.side});
+  side_bytes_ = std::max<int64_t>(0, int64_t(tensor::memory_use().in_use) - before);  // a copy as a reference
+  for (const SideModel* side : {&parts_.side.reference, &parts_.side.teacher, &parts_.side.reward})
+    if (side->model)
+      for (const nn::Entry& entry : side->model->parameters().entries())
+        if (entry.shard.defined()) side_bytes_ += int64_t(entry.shard.nbytes());
 }
 
 Trainer::Trainer(TrainerParts parts) : Trainer(std::move(parts), Composing()) {
@@ -305,7 +284,7 @@ void Trainer::begin(std::optional<Transformation> tx) {
   schedule_ = made.schedule;
   clip_grad_ = made.clip_grad;
   optimizer_ = std::make_unique<Optimizer>(parts_.model->parameters(), made.optimizer);
-  plan_.optimizer_bytes = optimizer_->state_bytes();
+  plan_.memory.optimizer = optimizer_->state_bytes();
   plan_.checkpoint_bytes = checkpoint_bytes(parts_, plan_);
   warn_of_full_disk(plan_);
   if (ranks_.first()) checkpoints_.tidy();
@@ -315,6 +294,7 @@ void Trainer::begin(std::optional<Transformation> tx) {
     if (const std::string broken = not_finite(); !broken.empty())
       refuse(parts_.model->folder().string(), str(broken, " holds values that are not finite (NaN or infinity)"),
              "the model cannot be trained; fetch it again");
+  plan_memory();
 }
 
 }  // namespace easydel::train

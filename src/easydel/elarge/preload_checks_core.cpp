@@ -1,10 +1,12 @@
-#include "easydel/elarge/check_data_core.h"
+#include "easydel/elarge/preload_checks_core.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "easydel/base/error.h"
+#include "easydel/base/free_memory.h"
 #include "easydel/base/log.h"
+#include "easydel/base/names.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/train/trainer.h"
@@ -33,6 +35,43 @@ void check_data(const Config& config, int64_t vocabulary, bool trains) {
       config.trainer, config.mixture,
       text::Tokenizer::load(tokenizer_of(config.model, "model"), read_chat_template(config.model, "model")),
       vocabulary);
+}
+
+void check_memory(const Config& config, const models::CheckedModel& model, int64_t ranks) {
+  const std::optional<FreeMemory> free = free_memory();
+  if (!free) return;
+  // Weights that are trained are fp32, with a copy in the computation's dtype; others stay in their file's, or are
+  // codes.
+  const bool copies = config.loader.dtype != DTypeSetting::fp32 && config.loader.dtype != DTypeSetting::automatic;
+  const bool codes = config.quantization.weight_format().has_value();
+  const int64_t frozen = model.elements - model.trainable;
+  const int64_t weights = model.trainable * (copies ? 6 : 4) + (codes ? frozen / 2 : frozen * 2);
+  const auto states = [](train::OptimizerName name) {  // of fp32 for each element, at least
+    using enum train::OptimizerName;
+    return name == adamw ? 2 : name == adafactor ? 0 : 1;
+  };
+  const auto plan_with = [&](int64_t per_element) {
+    train::MemoryPlan plan;
+    plan.weights = weights / ranks;
+    plan.gradients = model.trainable * 4 / ranks;
+    plan.optimizer = model.trainable * 4 * per_element / ranks;
+    return plan;
+  };
+  const train::MemoryPlan plan = plan_with(states(config.trainer.common.optimizer));
+  if (plan.total() <= free->bytes) return;
+  std::vector<std::string> keys;
+  if (plan_with(0).total() <= free->bytes) keys.emplace_back("trainer.optimizer: adafactor");
+  if (model.elements * 2 / ranks <= free->bytes)
+    keys.emplace_back("the section lora, or trainer.frozen_parameters: what is frozen has no gradients or state");
+  for (int64_t more = 2 * ranks; more <= 1024; more *= 2)
+    if (plan.total() * ranks / more <= free->bytes) {
+      keys.push_back(str("sharding over ", more, " ranks of as much memory each"));
+      break;
+    }
+  refuse("memory",
+         str("training ", config.model.name_or_path, " (", counted(model.elements, "parameter"), ") needs ",
+             plan.text(), "; ", free->limit, " has ", train::bytes_text(free->bytes), " free"),
+         keys.empty() ? std::string("train a smaller model") : "this would fit: " + join(keys, "; or "));
 }
 
 void check_same_vocabulary(const ModelConfig& model, int64_t model_vocabulary, const ModelConfig& side,

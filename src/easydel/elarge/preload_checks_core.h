@@ -1,11 +1,12 @@
-// Checks before a run, of data against models: the first rows through tokenizer and method, and whether models that
-// score the same tokens have the same vocabulary.
+// Checks before a run, before weights are loaded: the first rows through tokenizer and method, whether models that
+// score the same tokens have the same vocabulary, and whether there is memory for the model.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "easydel/elarge/elarge.h"
+#include "easydel/models/model.h"
 
 namespace easydel::elarge {
 
@@ -13,6 +14,10 @@ namespace easydel::elarge {
 // the row. Does nothing if the method is not built yet, or if nothing names data. `trains`: the run will read them
 // again, and log then what is worth knowing about them.
 void check_data(const Config& config, int64_t vocabulary, bool trains);
+
+// Refuses to train a model whose weights, gradients and optimizer state alone do not fit into the memory that is free,
+// cut over `ranks`. What a micro-batch needs is known only when the model is there (train/memory_plan.h).
+void check_memory(const Config& config, const models::CheckedModel& model, int64_t ranks);
 
 // Refuses a side model that reads other tokens than the trained model writes. Both vocabularies are embedding rows.
 void check_same_vocabulary(const ModelConfig& model, int64_t model_vocabulary, const ModelConfig& side,
