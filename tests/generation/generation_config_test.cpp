@@ -140,7 +140,10 @@ TEST(GenerationConfigKeys, ReadAndWriteASequenceBias) {
   EXPECT_EQ(config.stop_strings, (config::Many<std::string>{"END"}));
   EXPECT_EQ(to_yaml_flow(*config::write(config).find("sequence_bias")), "[[[4], 2.5], [[7, 9], -3.0]]");
   EXPECT_EQ(
-      refusal([&] { config::read(parse_yaml("{sequence_bias: [[4, 2.5, 1]]}"), config).throw_if_any(); }),
+      refusal([] {
+        GenerationConfig other;
+        config::read(parse_yaml("{sequence_bias: [[4, 2.5, 1]]}"), other).throw_if_any();
+      }),
       "config:1:18: sequence_bias[0]: a list is not [[token ids], a number]\n"
       "    expected a list, each item [[token ids], a number] (default [])\n1 problem in config; nothing was run.");
 }
