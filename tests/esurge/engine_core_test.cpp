@@ -40,6 +40,7 @@ class Trap final : public models::Model {
   int64_t layers() const override { return inner_->layers(); }
   int64_t vocabulary() const override { return inner_->vocabulary(); }
   int64_t max_positions() const override { return inner_->max_positions(); }
+  std::vector<nn::CacheLayer> cache_layers() const override { return inner_->cache_layers(); }
   std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const override {
     return inner_->make_cache(slots, length);
   }
