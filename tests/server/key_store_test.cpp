@@ -169,7 +169,7 @@ TEST(KeyStore, RefusesABrokenFile) {
     return test::replaced(test::refusal([&] { Store store(folder / "keys.json"); }), folder.path().string() + "/", "");
   };
   EXPECT_EQ(refusal("{}"), "keys.json: is not a file of keys\n    it has an object with a list 'keys'");
-  EXPECT_EQ(refusal("{"), "keys.json:1:2: is not JSON");
+  EXPECT_EQ(refusal("{"), "keys.json:1:2: is not JSON: it ends too early\n    is the file complete?");
   EXPECT_NE(refusal(R"({"keys": [{"key_id": "a", "hashed_key": "x"}]})").find("is not a SHA-256 of 64 hex digits"),
             std::string::npos);
   EXPECT_NE(refusal(R"({"keys": [{"key_id": "a"}, {"key_id": "a"}]})").find("is there twice"), std::string::npos);
