@@ -1,6 +1,7 @@
 // After SentencePiece's normalizer.cc and the Decode of sentencepiece_processor.cc.
 #include "easydel/text/tokenizers/sentencepiece_steps.h"
 
+#include "easydel/base/error.h"
 #include "easydel/text/unicode.h"
 
 namespace easydel::text {
