@@ -1,14 +1,13 @@
 #include "easydel/nn/cache.h"
 
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/nn/state_slots.h"
 #include "easydel/ops/key_pages.h"
-#include "easydel/ops/rope.h"
 
 namespace easydel::nn {
 
@@ -115,7 +114,7 @@ int64_t Cache::bytes() const {
 class CacheMemory final : public Memory {
  public:
   CacheMemory(Cache& cache, std::vector<int64_t> slots, std::vector<int64_t> tokens)
-      : cache_(cache), slots_(std::move(slots)), added_(std::move(tokens)) {
+      : cache_(cache), slots_(std::move(slots)), added_(std::move(tokens)), states_(slots_) {
     check(slots_.size() == added_.size(), "cache: ", slots_.size(), " slots, ", added_.size(), " counts of tokens");
     const int64_t page_tokens = cache.pool_.page_tokens();
     for (size_t i = 0; i < slots_.size(); ++i) {
@@ -126,8 +125,6 @@ class CacheMemory final : public Memory {
       for (int64_t at = slot.length; at < slot.length + added_[i]; ++at)
         places_.push_back({slot.pages[size_t(at / page_tokens)], int32_t(at % page_tokens)});
     }
-    in_a_row_ = !slots_.empty();
-    for (size_t i = 1; i < slots_.size(); ++i) in_a_row_ &= slots_[i] == slots_[i - 1] + 1;
   }
 
   int64_t sequences() const override { return int64_t(slots_.size()); }
@@ -136,12 +133,7 @@ class CacheMemory final : public Memory {
 
   void write(int64_t layer, int64_t first_head, const Tensor& keys, const Tensor& values,
              const ops::RopeTable* rope) override {
-    const auto heads = [&](const Tensor& pages) {
-      return pages.defined() ? pages.narrow(1, first_head, keys.size(1)) : pages;
-    };
-    const LayerPages& pages = cache_.pool_.layer(layer);
-    ops::write_pages({heads(pages.keys), heads(pages.key_scales)}, keys, rope,
-                     {heads(pages.values), heads(pages.value_scales)}, values, places_);
+    cache_.pool_.layer(layer).write(first_head, keys, values, rope, places_);
   }
 
   KeyPages ranges(int64_t layer) const override {
@@ -150,15 +142,11 @@ class CacheMemory final : public Memory {
     return pages;
   }
 
-  // Neighbouring slots are a view of the storage, which is changed in place.
   Tensor take_states(int64_t layer, size_t index) override {
-    const Tensor& all = cache_.states_[size_t(layer)].at(index);
-    if (in_a_row_) return all.narrow(0, slots_.front(), sequences());
-    return all.index_select(0, places_of_states(all));
+    return states_.take(cache_.states_[size_t(layer)].at(index));
   }
   void put_states(int64_t layer, size_t index, const Tensor& states) override {
-    const Tensor& all = cache_.states_[size_t(layer)].at(index);
-    if (!in_a_row_) all.index_copy_(0, places_of_states(all), states);
+    states_.put(cache_.states_[size_t(layer)].at(index), states);
   }
 
   void finish() override {
@@ -168,12 +156,11 @@ class CacheMemory final : public Memory {
   }
 
  private:
-  Tensor places_of_states(const Tensor& all) const { return at::tensor(slots_, at::kLong).to(all.device()); }
-
   Cache& cache_;
   std::vector<int64_t> slots_, added_, lengths_;
+  StateSlots states_;
   std::vector<ops::PagePlace> places_;  // of the added tokens
-  bool in_a_row_ = false, finished_ = false;
+  bool finished_ = false;
 };
 
 std::unique_ptr<Memory> Cache::next(std::vector<int64_t> slots, std::vector<int64_t> tokens) {

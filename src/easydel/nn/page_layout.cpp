@@ -4,6 +4,15 @@
 
 namespace easydel::nn {
 
+void LayerPages::write(int64_t first_head, const Tensor& new_keys, const Tensor& new_values, const ops::RopeTable* rope,
+                       std::span<const ops::PagePlace> places) const {
+  const auto heads = [&](const Tensor& pages) {
+    return pages.defined() ? pages.narrow(1, first_head, new_keys.size(1)) : pages;
+  };
+  ops::write_pages({heads(keys), heads(key_scales)}, new_keys, rope, {heads(values), heads(value_scales)}, new_values,
+                   places);
+}
+
 PageLayout::PageLayout(const CacheShape& shape, int64_t page_tokens, std::span<const int64_t> layers)
     : page_tokens_(page_tokens), layers_(shape.layers.size()) {
   check(page_tokens > 0, "pages: of ", page_tokens, " tokens");

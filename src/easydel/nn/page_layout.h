@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "easydel/nn/memory.h"
+#include "easydel/ops/key_pages.h"
 
 namespace easydel::nn {
 
@@ -15,6 +16,9 @@ struct LayerPages {
   Tensor key_scales, value_scales;  // of codes: fp32 [pages, kv_heads, page_tokens]
 
   KeyPages without_tables() const { return {keys, values, {}, key_scales, value_scales}; }
+  // As Memory::write, of tokens that go to `places`.
+  void write(int64_t first_head, const Tensor& new_keys, const Tensor& new_values, const ops::RopeTable* rope,
+             std::span<const ops::PagePlace> places) const;
 };
 
 // A page is one block of bytes, so that it can be copied or stored as a whole: of each layer in turn the keys

@@ -1,7 +1,6 @@
 #include "easydel/nn/page_storage.h"
 
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -11,8 +10,8 @@
 #include <tuple>
 
 #include "easydel/base/error.h"
+#include "easydel/nn/state_slots.h"
 #include "easydel/ops/key_pages.h"
-#include "easydel/ops/rope.h"
 
 namespace easydel::nn {
 namespace {
@@ -139,18 +138,16 @@ void PageStorage::release(int group, int32_t id) {
 class StorageMemory final : public Memory {
  public:
   StorageMemory(const PageStorage& storage, std::span<const PageStorage::Sequence> sequences)
-      : storage_(storage), places_(storage.groups_.size()), tables_(storage.groups_.size()) {
+      : storage_(storage),
+        places_(storage.groups_.size()),
+        tables_(storage.groups_.size()),
+        states_(slots_of(storage, sequences)) {
     for (const PageStorage::Sequence& sequence : sequences) {
       lengths_.push_back(sequence.length), added_.push_back(sequence.added);
       for (size_t g = 0; g < tables_.size(); ++g) {
-        if (storage.groups_[g].states)
-          slots_.push_back(sequence.tables[g].front());
-        else
-          add_table(g, sequence);
+        if (!storage.groups_[g].states) add_table(g, sequence);
       }
     }
-    in_a_row_ = !slots_.empty();
-    for (size_t i = 1; i < slots_.size(); ++i) in_a_row_ &= slots_[i] == slots_[i - 1] + 1;
   }
 
   int64_t sequences() const override { return int64_t(lengths_.size()); }
@@ -159,12 +156,7 @@ class StorageMemory final : public Memory {
 
   void write(int64_t layer, int64_t first_head, const Tensor& keys, const Tensor& values,
              const ops::RopeTable* rope) override {
-    const auto heads = [&](const Tensor& pages) {
-      return pages.defined() ? pages.narrow(1, first_head, keys.size(1)) : pages;
-    };
-    const LayerPages& pages = storage_.pages_[size_t(layer)];
-    ops::write_pages({heads(pages.keys), heads(pages.key_scales)}, keys, rope,
-                     {heads(pages.values), heads(pages.value_scales)}, values, places_[size_t(group_of(layer))]);
+    storage_.pages_[size_t(layer)].write(first_head, keys, values, rope, places_[size_t(group_of(layer))]);
   }
 
   KeyPages ranges(int64_t layer) const override {
@@ -173,15 +165,11 @@ class StorageMemory final : public Memory {
     return out;
   }
 
-  // Neighbouring states are a view of the storage, which is changed in place.
   Tensor take_states(int64_t layer, size_t index) override {
-    const Tensor& all = storage_.states_[size_t(layer)].at(index);
-    if (in_a_row_) return all.narrow(0, slots_.front(), sequences());
-    return all.index_select(0, places_of_states(all));
+    return states_.take(storage_.states_[size_t(layer)].at(index));
   }
   void put_states(int64_t layer, size_t index, const Tensor& states) override {
-    const Tensor& all = storage_.states_[size_t(layer)].at(index);
-    if (!in_a_row_) all.index_copy_(0, places_of_states(all), states);
+    states_.put(storage_.states_[size_t(layer)].at(index), states);
   }
 
   // The owner of the ids counts the tokens.
@@ -191,13 +179,19 @@ class StorageMemory final : public Memory {
   }
 
  private:
+  static std::vector<int64_t> slots_of(const PageStorage& storage, std::span<const PageStorage::Sequence> sequences) {
+    std::vector<int64_t> out;
+    if (storage.state_group_ < 0) return out;
+    for (const PageStorage::Sequence& sequence : sequences)
+      out.push_back(sequence.tables[size_t(storage.state_group_)].front());
+    return out;
+  }
+
   int group_of(int64_t layer) const {
     const int group = storage_.group_of_[size_t(layer)];
     check(group >= 0, "page storage: layer ", layer, " keeps no keys");
     return group;
   }
-  Tensor places_of_states(const Tensor& all) const { return at::tensor(slots_, at::kLong).to(all.device()); }
-
   void add_table(size_t group, const PageStorage::Sequence& sequence) {
     const int64_t page_tokens = storage_.page_tokens_, end = sequence.length + sequence.added;
     std::vector<int32_t>& table =
@@ -217,8 +211,8 @@ class StorageMemory final : public Memory {
   std::vector<int64_t> lengths_, added_;
   std::vector<std::vector<ops::PagePlace>> places_;        // by group: of the added tokens
   std::vector<std::vector<std::vector<int32_t>>> tables_;  // by group and sequence
-  std::vector<int64_t> slots_;                             // of each sequence's states
-  bool in_a_row_ = false, finished_ = false;
+  StateSlots states_;
+  bool finished_ = false;
 };
 
 std::unique_ptr<Memory> PageStorage::memory(std::span<const Sequence> sequences) const {

@@ -13,22 +13,16 @@ bool is_anthropic(std::string_view path) {
 
 std::string_view anthropic_type_of(int status) {
   switch (status) {
-    case 401:
-      return "authentication_error";
-    case 403:
-      return "permission_error";
-    case 404:
-      return "not_found_error";
     case 413:
       return "request_too_large";
-    case 429:
-      return "rate_limit_error";
     case 503:
       return "overloaded_error";
     case 504:
       return "timeout_error";
-    default:
-      return status < 500 ? "invalid_request_error" : "api_error";
+    default: {
+      const std::string_view type = error_type_of(status);
+      return type == "server_error" ? "api_error" : type;
+    }
   }
 }
 
