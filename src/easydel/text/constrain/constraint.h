@@ -75,6 +75,10 @@ class Matcher {
 
  private:
   using Mask = std::span<MaskWord>;
+  // Follows the tokens of `trie` from a position, and calls on_node(node index, position) for each of its nodes that
+  // the constraint allows.
+  template <class OnNode>
+  void visit(const TokenTrie& trie, Position from, Work& work, const OnNode& on_node);
   void walk(const TokenTrie& trie, const Position& from, Mask mask);
   std::shared_ptr<const Constraint::Known> known(StateId state);
   std::shared_ptr<const Constraint::Known> learn(StateId state);

@@ -100,26 +100,27 @@ void Matcher::add_ends(Mask mask) const {
     for (const auto& [text, id] : constraint_->tokens().special()) set_bit(mask, id);
 }
 
-void Matcher::walk(const TokenTrie& trie, const Position& from, Mask mask) {
-  if (from.configs.empty()) return;
+template <class OnNode>
+void Matcher::visit(const TokenTrie& trie, Position from, Work& work, const OnNode& on_node) {
   const auto& nodes = trie.nodes();
   if (levels_.size() < trie.depth() + 1) levels_.resize(trie.depth() + 1);
-  levels_[0] = from;
-  Work work;
+  levels_[0] = std::move(from);
   const size_t mark = stacks_.mark();
   for (size_t i = 0; i < nodes.size();) {
     const TokenTrie::Node& node = nodes[i];
     Position& to = levels_[node.depth];
     stacks_.step(levels_[node.depth - 1], node.byte, to);
     work.spend(1 + to.configs.size());
-    if (to.dead()) {
-      i += node.size;
-      continue;
-    }
-    set_bits(mask, trie.tokens(i));
+    if (!to.dead()) on_node(i, to);
     i += to.configs.empty() ? node.size : 1;
   }
   stacks_.release(mark);
+}
+
+void Matcher::walk(const TokenTrie& trie, const Position& from, Mask mask) {
+  if (from.configs.empty()) return;
+  Work work;
+  visit(trie, from, work, [&](size_t node, const Position&) { set_bits(mask, trie.tokens(node)); });
 }
 
 // Which tokens the state allows, and what is left of those that leave its rule.
@@ -131,36 +132,24 @@ std::shared_ptr<const Constraint::Known> Matcher::learn(StateId state) {
   const auto known = std::make_shared<Constraint::Known>();
   std::vector<TokenId> allowed;
   std::vector<std::pair<std::string_view, TokenId>> rest;
-  if (levels_.size() < trie.depth() + 1) levels_.resize(trie.depth() + 1);
-  levels_[0] = {{{state, unknown_stack}}, false, false};
   Work work;
-  const size_t mark = stacks_.mark();
-  for (size_t i = 0; i < nodes.size();) {
-    const TokenTrie::Node& node = nodes[i];
-    Position& to = levels_[node.depth];
-    stacks_.step(levels_[node.depth - 1], node.byte, to);
-    work.spend(1 + to.configs.size());
-    if (to.dead()) {
-      i += node.size;
-      continue;
-    }
+  visit(trie, {{{state, unknown_stack}}, false, false}, work, [&](size_t i, const Position& to) {
     const auto here = trie.tokens(i);
     allowed.insert(allowed.end(), here.first, here.second);
-    if (to.escapes)
-      for (size_t child = i + 1; child < i + node.size; child += nodes[child].size) {
-        if (!follow[nodes[child].byte]) continue;
-        const auto add = [&](std::pair<const TokenId*, const TokenId*> ids) {
-          for (const TokenId* id = ids.first; id != ids.second; ++id) {
-            TextPlace place = place_;
-            rest.emplace_back(constraint_->tokens().bytes(*id, place).substr(node.depth), *id);
-          }
-        };
-        add(trie.tokens(child)), add(trie.tokens_below(child));
-        work.spend(nodes[child].size);
-      }
-    i += to.configs.empty() ? node.size : 1;
-  }
-  stacks_.release(mark);
+    if (!to.escapes) return;
+    const TokenTrie::Node& node = nodes[i];
+    for (size_t child = i + 1; child < i + node.size; child += nodes[child].size) {
+      if (!follow[nodes[child].byte]) continue;
+      const auto add = [&](std::pair<const TokenId*, const TokenId*> ids) {
+        for (const TokenId* id = ids.first; id != ids.second; ++id) {
+          TextPlace place = place_;
+          rest.emplace_back(constraint_->tokens().bytes(*id, place).substr(node.depth), *id);
+        }
+      };
+      add(trie.tokens(child)), add(trie.tokens_below(child));
+      work.spend(nodes[child].size);
+    }
+  });
   if (allowed.size() <= few_tokens) {
     known->ids = std::move(allowed);
   } else {
