@@ -2,31 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "easydel/server/text_request.h"
-#include "support/data.h"
+#include "server/read_request.h"
 
 namespace easydel::server {
 namespace {
 
-template <class T>
-T read(std::string_view body, bool strict = false) {
-  std::vector<std::string> passed_over;
-  return read_request<T>(read_value(body), {.strict = strict}, passed_over);
-}
-
-// All problems, as "path: what" a line.
-template <class T>
-std::string wrong(std::string_view body, bool strict = false) {
-  try {
-    read<T>(body, strict);
-  } catch (const config::ConfigError& error) {
-    std::string out;
-    for (const UserError& one : error.problems) out += one.where + ": " + one.problem + "\n";
-    return out;
-  } catch (const UserError& error) {
-    return error.where + ": " + error.problem + "\n";
-  }
-  return "";
-}
+using test::read;
+using test::wrong;
 
 std::string chat(const std::string& fields) {
   return R"({"messages": [{"role": "user", "content": "a"}])" + (fields.empty() ? "" : ", " + fields) + "}";

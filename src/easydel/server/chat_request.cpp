@@ -4,35 +4,15 @@
 
 #include "easydel/base/error.h"
 #include "easydel/config/codec.h"
+#include "easydel/server/request_checker.h"
+#include "easydel/server/tool_choice.h"
 
 namespace easydel::server {
 namespace {
 
-constexpr size_t max_tools = 1024;
 const std::vector<std::string> roles = {"system", "developer", "user", "assistant", "tool", "function"};
 
-struct Checker {
-  config::Problems& problems;
-
-  void wrong(const std::string& path, std::string what, std::string remedy = "") const {
-    problems.add(path, Place{}, std::move(what), std::move(remedy));
-  }
-  bool is_map(const Value& value, const std::string& path) const {
-    if (!value.is_map()) wrong(path, config::shown(value) + " is not an object");
-    return value.is_map();
-  }
-  // The text of a member; nothing and a problem if it is not one. An absent member is a problem if it is needed.
-  std::optional<std::string> text(const Value& map, const char* name, const std::string& path, bool needed) const {
-    const Value* const value = map.find(name);
-    if (!value || value->is_null()) {
-      if (needed) wrong(config::join_path(path, name), "is required");
-      return std::nullopt;
-    }
-    if (value->is_text()) return value->scalar;
-    wrong(config::join_path(path, name), config::shown(*value) + " is not a string");
-    return std::nullopt;
-  }
-
+struct Checker : RequestChecker {
   void part(const Value& value, const std::string& path) const {
     if (!is_map(value, path)) return;
     const std::optional<std::string> type = text(value, "type", path, true);
@@ -99,33 +79,17 @@ struct Checker {
   }
 };
 
-bool has_tool(const Value& tools, const std::string& name) {
-  if (!tools.is_list()) return false;
-  return std::ranges::any_of(tools.items, [&](const Value& tool) {
-    const Value* const function = tool.is_map() ? tool.find("function") : nullptr;
-    const Value* const own = function && function->is_map() ? function->find("name") : nullptr;
-    return own && own->scalar == name;
-  });
-}
-
-// The name in {"type": "function", "function": {"name": ...}}; nullptr: it has another form.
-const std::string* named_function(const Value& choice) {
-  const Value* const function = choice.is_map() ? choice.find("function") : nullptr;
-  const Value* const name = function && function->is_map() ? function->find("name") : nullptr;
-  return name && name->is_text() ? &name->scalar : nullptr;
-}
-
 }  // namespace
 
 void check_messages(const Value& messages, const std::string& path, config::Problems& problems) {
-  const Checker check{problems};
+  const Checker check{{problems}};
   if (!messages.is_list()) return check.wrong(path, config::shown(messages) + " is not a list of messages");
   if (messages.items.empty()) return check.wrong(path, "is empty");
   for (size_t i = 0; i < messages.items.size(); ++i) check.message(messages.items[i], str(path, "[", i, "]"));
 }
 
 void check_tools(const Value& tools, const std::string& path, config::Problems& problems) {
-  const Checker check{problems};
+  const Checker check{{problems}};
   if (tools.is_null()) return;
   if (!tools.is_list()) return check.wrong(path, config::shown(tools) + " is not a list of tools");
   if (tools.items.size() > max_tools) return check.wrong(path, str("has more than ", max_tools, " tools"));
@@ -161,31 +125,13 @@ std::optional<int64_t> ChatRequest::max_tokens() const {
 }
 
 config::Section ChatRequest::section() {
-  config::Section out = config::flat<&ChatRequest::conversation, &ChatRequest::chat, &ChatRequest::generation>(
-      "A request to answer a conversation.");
-  const auto read = out.read_all;
-  // The rules that need several parts run after these were read.
-  out.read_all = [read](const Value& value, void* object, const std::string& path, config::Problems& problems) {
-    const size_t before = problems.size();
-    read(value, object, path, problems);
-    if (problems.size() > before) return;
-    const ChatRequest& request = *static_cast<const ChatRequest*>(object);
-    const Value& choice = request.chat.tool_choice;
-    const std::string at = config::join_path(path, "tool_choice");
-    const Checker check{problems};
-    if (choice.is_null()) return;
-    if (const std::string* const name = named_function(choice)) {
-      if (!has_tool(request.conversation.tools, *name)) check.wrong(at, "'" + *name + "' is not one of the tools");
-    } else if (choice.is_text()) {
-      if (choice.scalar != "none" && choice.scalar != "auto" && choice.scalar != "required")
-        check.wrong(at, "'" + choice.scalar + "' is not none, auto, required or a function");
-      const bool no_tools = !request.conversation.tools.is_list() || request.conversation.tools.items.empty();
-      if (choice.scalar == "required" && no_tools) check.wrong(at, "a call is required, but there are no tools");
-    } else if (!(choice.is_map() && choice.find("type") && choice.find("type")->scalar == "allowed_tools")) {
-      check.wrong(at, "is not none, auto, required, a function or allowed_tools");
-    }
-  };
-  return out;
+  return with_rule(config::flat<&ChatRequest::conversation, &ChatRequest::chat, &ChatRequest::generation>(
+                       "A request to answer a conversation."),
+                   [](const void* object, const std::string& path, config::Problems& problems) {
+                     const ChatRequest& request = *static_cast<const ChatRequest*>(object);
+                     read_tool_choice(request.chat.tool_choice, request.conversation.tools,
+                                      config::join_path(path, "tool_choice"), problems);
+                   });
 }
 
 }  // namespace easydel::server

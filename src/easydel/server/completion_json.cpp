@@ -39,14 +39,7 @@ std::string entry_fields(const LogprobEntry& entry) {
 }
 
 std::string chat_logprobs(const std::vector<TokenLogprobEntry>& tokens) {
-  return R"({"content":[)" +
-         joined(tokens,
-                [](const TokenLogprobEntry& token) {
-                  return "{" + entry_fields(token.chosen) + R"(,"top_logprobs":[)" +
-                         joined(token.top, [](const LogprobEntry& entry) { return "{" + entry_fields(entry) + "}"; }) +
-                         "]}";
-                }) +
-         R"(],"refusal":null})";
+  return R"({"content":)" + logprob_list(tokens) + R"(,"refusal":null})";
 }
 
 std::string text_logprobs(const TextPiece& piece) {
@@ -95,6 +88,14 @@ std::string logprob_text(float logprob) {
   std::array<char, 32> text{};
   const auto result = std::to_chars(text.data(), text.data() + text.size(), logprob);
   return {text.data(), result.ptr};
+}
+
+std::string logprob_list(const std::vector<TokenLogprobEntry>& tokens) {
+  const auto entry = [](const LogprobEntry& one) { return "{" + entry_fields(one) + "}"; };
+  const auto write = [&entry](const TokenLogprobEntry& token) {
+    return "{" + entry_fields(token.chosen) + R"(,"top_logprobs":[)" + joined(token.top, entry) + "]}";
+  };
+  return "[" + joined(tokens, write) + "]";
 }
 
 std::string new_completion_id(std::string_view prefix) {

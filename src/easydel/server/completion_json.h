@@ -48,6 +48,7 @@ struct ChatPiece {
   std::vector<ToolCallPiece> tool_calls = {};
   std::vector<TokenLogprobEntry> logprobs = {};
   std::string finish_reason = {};  // "stop", "length", "tool_calls"; empty: it goes on
+  std::string stop = {};           // the stop string that ended it; empty: something else did
 };
 
 // The same of a completion. `tokens` and so on only where log-probs were asked for.
@@ -95,6 +96,8 @@ class CompletionStream {
   bool logprobs_, include_usage_, continuous_;
 };
 
+// The list of content's log-probs in chats and responses.
+std::string logprob_list(const std::vector<TokenLogprobEntry>& tokens);
 // The shortest text that reads back as the same float; -inf is -9999.0, as in OpenAI's answers.
 std::string logprob_text(float logprob);
 std::string new_completion_id(std::string_view prefix);  // "chatcmpl-" and 24 random letters

@@ -18,6 +18,15 @@ constexpr std::array not_served = {std::pair{"audio", "sound"}, std::pair{"modal
 
 }  // namespace
 
+void check_stops(std::string_view name, const std::vector<std::string>& stops, config::Keys& keys) {
+  if (stops.size() > max_stops) keys.refuse(name, str("has more than ", max_stops, " strings"));
+  for (size_t i = 0; i < std::min(stops.size(), max_stops); ++i) {
+    if (stops[i].empty()) keys.refuse(str(name, "[", i, "]"), "is empty");
+    if (stops[i].size() > max_stop_bytes)
+      keys.refuse(str(name, "[", i, "]"), str("is longer than ", max_stop_bytes, " bytes"));
+  }
+}
+
 void GenerationFields::settle(config::Keys& keys) {
   if (best_of && *best_of < n.value_or(1)) keys.refuse("best_of", str(*best_of, " is less than n"), "leave it out");
   if (stream && best_of && *best_of > n.value_or(1))
@@ -27,15 +36,7 @@ void GenerationFields::settle(config::Keys& keys) {
     keys.refuse("top_p", "0 would leave no token", "use temperature 0 for the most likely token");
   if (min_tokens && max_tokens && *min_tokens > *max_tokens)
     keys.refuse("min_tokens", str(*min_tokens, " is more than max_tokens"), "lower it");
-  if (stop) {
-    if (stop->size() > max_stops) keys.refuse("stop", str("has more than ", max_stops, " strings"));
-    for (size_t i = 0; i < std::min(stop->size(), max_stops); ++i) {
-      const std::string& text = (*stop)[i];
-      if (text.empty()) keys.refuse(str("stop[", i, "]"), "is empty");
-      if (text.size() > max_stop_bytes)
-        keys.refuse(str("stop[", i, "]"), str("is longer than ", max_stop_bytes, " bytes"));
-    }
-  }
+  if (stop) check_stops("stop", *stop, keys);
   if (logit_bias) {
     if (logit_bias->size() > max_biased_tokens)
       return keys.refuse("logit_bias", str("has more than ", max_biased_tokens, " tokens"));
@@ -49,6 +50,24 @@ void GenerationFields::settle(config::Keys& keys) {
                     guided_choice.has_value() + !structured_outputs.is_null();
   if (kinds > 1) keys.refuse("guided_json", "and other constraints exclude each other", "give one constraint");
   if (guided_choice && guided_choice->empty()) keys.refuse("guided_choice", "is empty", "give the texts");
+}
+
+config::Section with_rule(config::Section section,
+                          std::function<void(const void* object, const std::string& path, config::Problems&)> rule) {
+  section.read_all = [read = section.read_all, rule = std::move(rule)](
+                         const Value& value, void* object, const std::string& path, config::Problems& problems) {
+    const size_t before = problems.size();
+    read(value, object, path, problems);
+    if (problems.size() == before) rule(object, path, problems);
+  };
+  return section;
+}
+
+void refuse_several_answers(const GenerationFields& generation, const std::string& path, config::Problems& problems) {
+  config::Keys keys(problems, path);
+  if (generation.n.value_or(1) != 1) keys.refuse("n", "this route gives one answer", "send several requests");
+  if (generation.best_of.value_or(1) != 1)
+    keys.refuse("best_of", "this route gives one answer", "send several requests");
 }
 
 std::vector<std::string> take_unknown_fields(Value& body, const config::Section& section) {

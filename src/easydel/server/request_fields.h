@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -96,6 +97,16 @@ struct GenerationFields {
   }
   void settle(config::Keys& keys);
 };
+
+// Refuses strings that end an answer, given under `name`, if they are too many, empty or too long.
+void check_stops(std::string_view name, const std::vector<std::string>& stops, config::Keys& keys);
+
+// The section with a rule over several of its parts, which runs after these were read without a problem.
+config::Section with_rule(config::Section section,
+                          std::function<void(const void* object, const std::string& path, config::Problems&)> rule);
+
+// For routes whose answer is one: n and best_of other than 1 are problems.
+void refuse_several_answers(const GenerationFields& generation, const std::string& path, config::Problems& problems);
 
 struct RequestRules {
   bool strict = false;  // refuse fields that are not known, instead of passing over them

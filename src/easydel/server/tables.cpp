@@ -2,6 +2,8 @@
 #include "easydel/config/tables.h"
 #include "easydel/server/api_key.h"
 #include "easydel/server/chat_request.h"
+#include "easydel/server/messages_request.h"
+#include "easydel/server/responses_request.h"
 #include "easydel/server/serve_config.h"
 #include "easydel/server/text_request.h"
 
@@ -14,6 +16,11 @@ template const Section& section_of<server::ConversationFields>();
 template const Section& section_of<server::ChatOnlyFields>();
 template const Section& section_of<server::GenerationFields>();
 template const Section& section_of<server::ChatRequest>();
+template const Section& section_of<server::ResponsesFields>();
+template const Section& section_of<server::ResponsesRequest>();
+template const Section& section_of<server::MessagesFields>();
+template const Section& section_of<server::MessagesOnlyFields>();
+template const Section& section_of<server::MessagesRequest>();
 template const Section& section_of<server::TextOnlyFields>();
 template const Section& section_of<server::TextRequest>();
 template const Section& section_of<server::TokenizeRequest>();
