@@ -100,6 +100,18 @@ std::string line_of(Level level, std::string_view text, std::span<const Field> f
   return line;
 }
 
+void write_line(Level level, const std::string& body) {
+  std::lock_guard lock(sink().mutex);
+  if (sink().function) return sink().function(level, body);
+  const std::string line = str(format() == Format::json ? "" : prefix(level), body, "\n");
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t wrote = ::write(STDERR_FILENO, rest.data(), rest.size());
+    if (wrote < 0 && errno != EINTR) return;
+    if (wrote > 0) rest.remove_prefix(size_t(wrote));
+  }
+}
+
 }  // namespace
 
 void set_format(Format chosen) { format() = chosen; }
@@ -115,18 +127,10 @@ Quiet::~Quiet() { --quiet_count; }
 void write(Level level, std::string_view text) { write(level, text, {}); }
 
 void write(Level level, std::string_view text, std::span<const Field> fields) {
-  if (!enabled(level)) return;
-  const std::string body = line_of(level, text, fields);
-  std::lock_guard lock(sink().mutex);
-  if (sink().function) return sink().function(level, body);
-  const std::string line = str(format() == Format::json ? "" : prefix(level), body, "\n");
-  std::string_view rest = line;
-  while (!rest.empty()) {
-    const ssize_t wrote = ::write(STDERR_FILENO, rest.data(), rest.size());
-    if (wrote < 0 && errno != EINTR) return;
-    if (wrote > 0) rest.remove_prefix(size_t(wrote));
-  }
+  if (enabled(level)) write_line(level, line_of(level, text, fields));
 }
+
+void write_at_every_level(std::string_view text) { write_line(Level::info, line_of(Level::info, text, {})); }
 
 void set_sink(std::function<void(Level, std::string_view)> function) {
   std::lock_guard lock(sink().mutex);

@@ -23,5 +23,7 @@ void set_format(Format format);
 // Control characters are escaped in both formats, so that nobody can forge a line; invalid UTF-8 becomes U+FFFD in
 // JSON.
 void write(Level level, std::string_view text, std::span<const Field> fields);
+// A line that is not an error and must be seen even where errors alone are logged, as on ranks other than the first.
+void write_at_every_level(std::string_view text);
 
 }  // namespace easydel::log

@@ -9,7 +9,8 @@
 
 namespace easydel {
 
-// Logs `text` once if the object lives longer than `after`: "waiting for the other ranks at 127.0.0.1:29500".
+// Logs `text` once, at every log level, if the object lives longer than `after`: "waiting for the other ranks at
+// 127.0.0.1:29500".
 class WaitNotice {
  public:
   explicit WaitNotice(std::string text, std::chrono::milliseconds after = std::chrono::seconds(3));

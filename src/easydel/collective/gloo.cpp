@@ -22,9 +22,14 @@ using c10d::ProcessGroupGloo;
 
 constexpr int attempts = 3;
 
-std::string first_line(const std::exception& error) {
+// What a library says went wrong: its first line without the place in its sources and its advice, which are Gloo's
+// "[file.cc:537] " before and " This is typically caused by ..." behind.
+std::string reason(const std::exception& error) {
   std::string text = error.what();
-  return text.substr(0, text.find('\n'));
+  text = text.substr(0, text.find('\n'));
+  text = text.substr(0, text.find(". This is typically"));
+  if (const size_t end = text.find("] "); text.starts_with("[/") && end != std::string::npos) text.erase(0, end + 2);
+  return text;
 }
 
 class C10dGroup final : public GlooGroup {
@@ -64,7 +69,7 @@ class C10dGroup final : public GlooGroup {
     try {
       start()->wait();
     } catch (const std::exception& error) {
-      refuse("collective", str(what, " over ", name_, " failed: ", first_line(error)),
+      refuse("collective", str(what, " over ", name_, " failed: ", reason(error)),
              "if another rank stopped, see the first error that it printed");
     }
   }
@@ -122,7 +127,7 @@ std::shared_ptr<Store> meet(const mesh::World& world, const TeamOptions& options
   } catch (const std::exception& error) {
     refuse("collective",
            str("rank ", world.rank, " of ", world.size, " does not meet the others at ", world.master_address, ":",
-               world.master_port, " within ", options.connect_seconds, " s (", first_line(error), ")"),
+               world.master_port, " within ", options.connect_seconds, " s (", reason(error), ")"),
            "start all ranks; MASTER_ADDR and MASTER_PORT must name the machine of rank 0 and a free port of it");
   }
   // An elastic launcher keeps its store across restarts; keys of an earlier attempt must not be seen.
@@ -147,7 +152,7 @@ std::shared_ptr<GlooGroup> make_group(Store& store, const std::string& name, int
       group = c10::make_intrusive<ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>(prefix, store.store),
                                                     int(rank), int(size), options);
     } catch (const std::exception& error) {
-      failure = first_line(error);
+      failure = reason(error);
     }
     // The members vote: a group is used only if it could be created on all of them.
     try {
@@ -162,7 +167,7 @@ std::shared_ptr<GlooGroup> make_group(Store& store, const std::string& name, int
       if (all) return std::make_shared<C10dGroup>(std::move(group), name, store.timeout);
       if (failure.empty()) failure = "it failed on another rank";
     } catch (const std::exception& error) {
-      failure = first_line(error);
+      failure = reason(error);
       break;  // a member does not answer at all: trying again cannot help
     }
     log::warning("collective: group ", name, " could not be created (", failure, "); trying again");

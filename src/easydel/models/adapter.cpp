@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 std::string shape_of(const std::vector<int64_t>& shape) {
   std::vector<std::string> sizes;
   for (const int64_t size : shape) sizes.push_back(std::to_string(size));
-  return "[" + join(sizes, ", ") + "]";
+  return str("[", join(sizes, ", "), "]");
 }
 
 // Whether `module` is called so: the whole path, or its end after a dot.

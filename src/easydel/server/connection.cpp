@@ -1,6 +1,7 @@
 #include "easydel/server/connection.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <openssl/rand.h>
 

@@ -1,5 +1,7 @@
 #include "easydel/server/exchange.h"
 
+#include <utility>
+
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/server/api_error.h"

@@ -1,6 +1,7 @@
 #include "easydel/server/request_parser.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/base/json_text.h"
