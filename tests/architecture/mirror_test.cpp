@@ -20,6 +20,8 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       {"data/source_parquet.cpp", "data/columnar_test.cpp"},
       {"data/source_tsv.cpp", "data/delimited_test.cpp"},
       {"data/source_txt.cpp", "data/rows_test.cpp"},
+      // Rows that are read without a dataset are read in these.
+      {"data/inform_reader.cpp", "data/check_rows_test.cpp"},
       // Tables of keys hold no code; the keys are read in these.
       {"data/tables.cpp", "data/mixture_config_test.cpp"},
       {"train/dpo_config.cpp", "train/method_configs_test.cpp"},

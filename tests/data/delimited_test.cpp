@@ -15,7 +15,7 @@ using test::write_file;
 
 std::vector<Row> all_rows(const std::filesystem::path& file) {
   std::vector<Row> out;
-  read_delimited(file, file.extension() == ".tsv" ? '\t' : ',',
+  read_delimited(file, file.extension() == ".tsv" ? '\t' : ',', {},
                  [&](Row row) { return out.push_back(std::move(row)), true; });
   return out;
 }
@@ -53,9 +53,9 @@ TEST(Delimited, ReadingStopsWhenNoMoreIsWanted) {
   const TemporaryFolder folder;
   write_file(folder / "a.csv", "text\na\nb\nc\n");
   int rows = 0;
-  EXPECT_FALSE(read_delimited(folder / "a.csv", ',', [&](const Row&) { return ++rows < 2; }));
+  EXPECT_FALSE(read_delimited(folder / "a.csv", ',', {}, [&](const Row&) { return ++rows < 2; }));
   EXPECT_EQ(rows, 2);
-  EXPECT_TRUE(read_delimited(folder / "a.csv", ',', [&](const Row&) { return true; }));
+  EXPECT_TRUE(read_delimited(folder / "a.csv", ',', {}, [&](const Row&) { return true; }));
 }
 
 }  // namespace

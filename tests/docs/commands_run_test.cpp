@@ -51,5 +51,16 @@ TEST_F(Pasted, TheCommandsOfGenerationRun) {
   EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
 }
 
+TEST_F(Pasted, TheCommandsOfDataRun) {
+  const std::string text = page("docs/data.md");
+  test::fs::copy(test::test_data("text/rows_with_mistakes.jsonl"), folder_ / "rows.jsonl");
+  test::write_file(folder_ / "run.yaml", code_blocks(text, "yaml").at(0));
+  for (const std::string& commands : code_blocks(text, "bash")) {
+    const test::Ran ran = paste(commands);
+    EXPECT_EQ(ran.status, 0) << commands << ran.out << ran.err;
+  }
+  EXPECT_TRUE(test::fs::exists(folder_ / "bad.jsonl") && test::fs::exists(folder_ / "lengths.svg"));
+}
+
 }  // namespace
 }  // namespace easydel

@@ -17,6 +17,7 @@
 #include "easydel/cli/command_tree.h"
 #include "easydel/cli/command_words.h"
 #include "easydel/cli/commands.h"
+#include "easydel/cli/data.h"
 #include "easydel/cli/doctor.h"
 #include "easydel/cli/launch.h"
 #include "easydel/elarge/core.h"
@@ -43,6 +44,7 @@ struct Options {
   MergeOptions merge;
   DescribeModelOptions model;
   DescribeMeshOptions mesh;
+  DataCommand data;
   std::vector<std::string> files, plugins;
   probe::ToolsCommand tools;
   probe::ConstrainCommand constrain;
@@ -184,6 +186,41 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   one->add_option("--jsonl", o.constrain.lines, "JSON Lines file to read; -: standard input");
 }
 
+void add_data_commands(CLI::App& app, Options& o, const std::string& group) {
+  CLI::App* const parent = app.add_subcommand("data", "Show, check and count the data of a run (docs/data.md)");
+  parent->group(group);
+  parent->require_subcommand(1);
+  parent->fallthrough();
+  const auto add = [&](const std::string& name, const std::string& doc, int (*run)(const DataCommand&)) {
+    CLI::App* const one = add_command(*parent, o, name, doc, "", [&o, name, run] {
+      o.data.command = name;
+      return run(o.data);
+    });
+    one->add_option("file,-c,--config", o.data.file, "YAML or JSON file of the run");
+    one->add_option("--set", o.data.set, "Set a key of the configuration (YAML; may be repeated)")
+        ->allow_extra_args(false);
+    return one;
+  };
+  CLI::App* one =
+      add("show", "Show rows as the model sees them: which tokens are learned, special, cut", run_data_show);
+  one->add_option("--inform", o.data.inform, "Number (from 0) or name of the inform; default: the first");
+  one->add_option("--row", o.data.row, "Number of the row (from 0), or its place, for example train.jsonl:17");
+  add_optional(one, "--random", o.data.random, "Choose the row at random with this seed");
+  one->add_option("--count", o.data.count, "Number of rows to show")->check(CLI::Range(1, 1 << 30));
+  one->add_flag("--packed", o.data.packed, "Show packed rows");
+  add_optional(one, "--epoch", o.data.epoch, "Number rows in the order of this epoch (from 0)");
+  one->add_flag("--tokens", o.data.tokens, "Print a line per token: its id, the token, its text, what becomes of it");
+  one->add_flag("--html", o.data.html, "Print an HTML page");
+  one->add_flag("--json", o.data.json, "Print one JSON object per row: where, tokens, labels, lengths, weights");
+  one = add("check", "Find every bad row; exit status 1 if there are any", run_data_check);
+  one->add_option("--report", o.data.report, "JSON Lines file to write all bad rows to");
+  one = add("stats", "Count rows, tokens, lengths, duplicates, and what packing would do", run_data_stats);
+  one->add_option("--output", o.data.output, "SVG file to draw the lengths into");
+  one->add_flag("--json", o.data.json, "Print JSON");
+  one = add("order", "Print which rows each update learns from", run_data_order);
+  one->add_option("--steps", o.data.steps, "Updates to print, for example 100..120; the first is 1")->required();
+}
+
 void add_commands(CLI::App& app, Options& o) {
   const std::string work = "Commands", look = "Inspecting", compare = "Comparing and converting";
   CLI::App* one = nullptr;
@@ -256,6 +293,7 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("-o,--out,--output", o.merge.output, "Folder to write")->required();
   one->add_option("--dtype", o.merge.dtype, "Dtype of the saved weights: auto (the model's), fp32, bf16");
 
+  add_data_commands(app, o, look);
   CLI::App* const describe = app.add_subcommand("describe", "Describe a model, a mesh or a key");
   describe->group(look);
   describe->require_subcommand(1);

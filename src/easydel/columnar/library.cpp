@@ -26,14 +26,22 @@ Value row_of(const arrow::RecordBatch& batch, const Batches& batches, int64_t ro
 
 class ArrowLibrary final : public Library {
  public:
-  bool read(const std::filesystem::path& file, Form form, std::span<const std::string> columns,
-            const RowSink& sink) override {
+  bool read(const std::filesystem::path& file, Form form, std::span<const std::string> columns, const RowSink& sink,
+            const std::function<void(const UserError&)>& on_bad_row) override {
     Batches batches(file, form, columns);
     int64_t number = 0;
     while (const auto batch = batches.next())
       for (int64_t row = 0; row < batch->num_rows(); ++row) {
         ++number;
-        if (!sink(row_of(*batch, batches, row, str(file.string(), ":", number)), number)) return false;
+        Value fields;
+        try {
+          fields = row_of(*batch, batches, row, str(file.string(), ":", number));
+        } catch (const UserError& error) {
+          if (!on_bad_row) throw;
+          on_bad_row(error);
+          continue;
+        }
+        if (!sink(std::move(fields), number)) return false;
       }
     return true;
   }

@@ -50,9 +50,10 @@ bool columnar_library_is_there() { return files::exists(path_of_library()); }
 
 bool read_columns(const std::filesystem::path& file, columnar::Form form, const ReadOptions& options,
                   const RowSink& sink) {
-  return columnar_library().read(file, form, options.fields, [&](Value fields, int64_t number) {
+  const auto take = [&](Value fields, int64_t number) {
     return sink({std::move(fields), str(file.string(), ":", number)});
-  });
+  };
+  return columnar_library().read(file, form, options.fields, take, options.on_bad_row);
 }
 
 }  // namespace easydel::data

@@ -4,80 +4,43 @@
 
 #include <algorithm>
 #include <set>
-#include <thread>
 
 #include "easydel/base/error.h"
-#include "easydel/base/fetched.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
-#include "easydel/data/inform_files.h"
+#include "easydel/data/inform_reader.h"
 #include "easydel/data/shuffle.h"
 
 namespace easydel::data {
 namespace {
 
-constexpr size_t rows_at_a_time = 1024;
 constexpr int64_t rows_to_check = 64;  // of each inform
+constexpr size_t skipped_rows_in_log = 20;
+constexpr const char* row_column = "row";
 
-// Runs prepare() on the rows on all cores. Results are in the rows' order; the first error (by row) is thrown.
-std::vector<Prepared> prepare_all(const std::vector<TypedRow>& rows, const Prepare& prepare) {
-  std::vector<Prepared> out(rows.size());
-  std::vector<std::exception_ptr> errors(rows.size());
-  const size_t threads = std::clamp<size_t>(rows.size() / 32, 1, std::max(1u, std::thread::hardware_concurrency()));
-  const auto work = [&](size_t first) {
-    for (size_t i = first; i < rows.size(); i += threads) {
-      try {
-        out[i] = prepare(rows[i]);
-      } catch (...) {
-        errors[i] = std::current_exception();
-        return;
-      }
-    }
-  };
-  std::vector<std::jthread> team;
-  for (size_t t = 1; t < threads; ++t) team.emplace_back(work, t);
-  work(0);
-  team.clear();
-  for (const auto& error : errors)
-    if (error) std::rethrow_exception(error);
-  return out;
-}
-
-class InformReader {
+// Makes the examples of an inform and notes what is worth telling about its rows.
+class InformExamples {
  public:
-  InformReader(const InformConfig& inform, const DatasetOptions& options, size_t index, const Prepare& prepare,
-               DatasetReport& report)
-      : inform_(inform),
-        prepare_(prepare),
-        report_(report),
-        on_rows_(options.on_rows),
-        name_(str(options.section, "[", index, "]")) {
-    rules_.content_field = inform.content_field;
-    rules_.target_field = options.target_field;
-    rules_.additional_fields = inform.additional_fields;
-    rules_.renames.assign(inform.format_fields.begin(), inform.format_fields.end());
-    rules_.kind = inform.row_type;
-    rules_.inform = name_;
-  }
+  InformExamples(const DatasetOptions& options, size_t index, const Prepare& prepare, ReadExamples& out)
+      : options_(options),
+        index_(index),
+        reader_(options, index, prepare),
+        report_(out.report),
+        origins_(out.origins) {}
 
   std::vector<Example> read() {
-    const ReadOptions options{inform_.sample_by, fields_read(rules_)};
-    for (const auto& file : files_of(inform_, name_ + (is_hub_dataset(inform_) ? ".type" : ".data_files"))) {
-      files::refuse_unfetched(file);
-      const FileSource* const reader = reader_of(inform_, file);
-      if (!reader)
-        refuse(name_ + ".data_files", str("the ending of '", file.string(), "' does not tell its type"),
-               "give its type: " + source_names());
-      if (!reader->read(file, options, [&](Row row) { return take(std::move(row)); })) break;
-    }
-    flush();
+    reader_.read([&](PreparedRow& row) {
+      take(row);
+      return true;
+    });
+    if (options_.on_rows) options_.on_rows(report_.rows);
     return std::move(examples_);
   }
 
   void tell() const {
-    if (taken_ > 0) log::info(name_, ": ", counted(taken_, "row"), " of ", join(kinds(), ", "));
+    if (taken_ > 0) log::info(reader_.name(), ": ", counted(taken_, "row"), " of ", join(kinds(), ", "));
     if (without_prompt_ == 0) return;
-    const std::string what = str(name_, ": ", counted(without_prompt_, "row"),
+    const std::string what = str(reader_.name(), ": ", counted(without_prompt_, "row"),
                                  " without a prompt; what chosen and rejected begin with is taken as the prompt");
     if (unused_texts_.empty()) return log::info(what);
     const std::vector<std::string> unused(unused_texts_.begin(), unused_texts_.end());
@@ -86,34 +49,41 @@ class InformReader {
   }
 
  private:
-  bool take(Row row) {
-    if (inform_.num_rows && taken_ == *inform_.num_rows) return false;
-    rows_.push_back(typed(std::move(row), rules_));
+  void take(PreparedRow& one) {
+    if (one.error && one.ends_file) throw *one.error;
+    if (one.error) return skip(*one.error);
+    const TypedRow& row = one.row;
     ++taken_;
-    if (rows_.size() == rows_at_a_time) flush();
-    return true;
+    ++report_.rows;
+    if (options_.on_rows && report_.rows % 1024 == 0) options_.on_rows(report_.rows);
+    report_.cut_rows += one.prepared.cut_tokens > 0;
+    report_.cut_tokens += one.prepared.cut_tokens;
+    kinds_.insert(std::string(name_of(row.kind)) + (!row.instruction_text.empty() ? " (instructions)"
+                                                    : row.conversational          ? " (conversational)"
+                                                                                  : ""));
+    without_prompt_ += row.prompt_is_shared;
+    unused_texts_.insert(row.unused_texts.begin(), row.unused_texts.end());
+    if (!one.prepared.example) {
+      ++report_.dropped;
+      return;
+    }
+    examples_.push_back(std::move(*one.prepared.example));
+    if (!options_.keep_origins) return;
+    Example& example = examples_.back();
+    example.set(
+        {row_column, Column::Per::sequence, std::vector<int64_t>(example.lengths.size(), int64_t(origins_.size()))});
+    origins_.push_back({index_, row.where});
   }
 
-  void flush() {
-    for (Prepared& one : prepare_all(rows_, prepare_)) {
-      ++report_.rows;
-      report_.cut_rows += one.cut_tokens > 0;
-      report_.cut_tokens += one.cut_tokens;
-      if (one.example) {
-        examples_.push_back(std::move(*one.example));
-      } else {
-        ++report_.dropped;
-      }
-    }
-    for (const TypedRow& row : rows_) {
-      kinds_.insert(std::string(name_of(row.kind)) + (!row.instruction_text.empty() ? " (instructions)"
-                                                      : row.conversational          ? " (conversational)"
-                                                                                    : ""));
-      without_prompt_ += row.prompt_is_shared;
-      unused_texts_.insert(row.unused_texts.begin(), row.unused_texts.end());
-    }
-    rows_.clear();
-    if (on_rows_) on_rows_(report_.rows);
+  void skip(const UserError& error) {
+    if (!options_.bad_rows.skip) throw error;
+    if (options_.bad_rows.most && report_.skipped == *options_.bad_rows.most)
+      refuse(Where(error.place, error.where),
+             str("is bad row ", report_.skipped + 1, ", and mixture.max_bad_rows is ", *options_.bad_rows.most, ": ",
+                 error.problem),
+             "`easydel data check` lists all bad rows; repair them, or raise mixture.max_bad_rows");
+    ++report_.skipped;
+    if (report_.skipped_rows.size() < named_skipped_rows) report_.skipped_rows.push_back(error.headline());
   }
 
   std::vector<std::string> kinds() const {
@@ -121,13 +91,11 @@ class InformReader {
     return {kinds_.begin(), kinds_.end()};
   }
 
-  const InformConfig& inform_;
-  const Prepare& prepare_;
+  const DatasetOptions& options_;
+  size_t index_;
+  InformReader reader_;
   DatasetReport& report_;
-  const std::function<void(int64_t)>& on_rows_;
-  std::string name_;
-  FieldRules rules_;
-  std::vector<TypedRow> rows_;
+  std::vector<RowOrigin>& origins_;
   std::vector<Example> examples_;
   std::set<std::string> kinds_;
   std::set<std::string> unused_texts_;
@@ -143,6 +111,14 @@ void tell(const DatasetOptions& options, const DatasetReport& report) {
     log::warning(options.section, ": ", report.dropped, " of ", counted(report.rows, "row"),
                  report.dropped == 1 ? " has no tokens to train on and was dropped"
                                      : " have no tokens to train on and were dropped");
+  if (report.skipped) {
+    std::string rows;
+    for (size_t i = 0; i < std::min(report.skipped_rows.size(), skipped_rows_in_log); ++i)
+      rows += "\n    " + report.skipped_rows[i];
+    if (report.skipped > int64_t(skipped_rows_in_log)) rows += "\n    ... (`easydel data check` lists all)";
+    log::warning(options.section, ": ", counted(report.skipped, "bad row"),
+                 report.skipped == 1 ? " was skipped:" : " were skipped:", rows);
+  }
   if (options.packing != Packing::none) log::info(options.section, ": ", report.packing.text());
 }
 
@@ -173,28 +149,38 @@ std::vector<Example> in_order(std::vector<Example> documents, const EpochOrder& 
 }  // namespace
 
 void check_first_rows(const DatasetOptions& options, const Prepare& prepare) {
-  DatasetReport report;
+  DatasetOptions first = options;
+  ReadExamples read;
+  DatasetReport& report = read.report;
   bool found = false;
-  for (size_t i = 0; i < options.informs.size(); ++i) {
-    InformConfig inform = options.informs[i];
+  for (size_t i = 0; i < first.informs.size(); ++i) {
+    InformConfig& inform = first.informs[i];
     inform.num_rows = std::min(inform.num_rows.value_or(rows_to_check), rows_to_check);
-    const int64_t before = report.rows;
-    found |= !InformReader(inform, options, i, prepare, report).read().empty();
-    found |= report.rows - before == rows_to_check;  // later rows may have what these lack
+    const int64_t before = report.rows + report.skipped;
+    found |= !InformExamples(first, i, prepare, read).read().empty();
+    found |= report.rows + report.skipped - before == rows_to_check;  // later rows may have what these lack
   }
   if (!found) refuse_empty(options, report);
 }
 
 Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
-  DatasetReport report;
+  ReadExamples read;
+  for (size_t i = 0; i < options.informs.size(); ++i) {
+    InformExamples inform(options, i, prepare, read);
+    read.informs.push_back(inform.read());
+    inform.tell();
+  }
+  return assemble(options, std::move(read));
+}
+
+Dataset Dataset::assemble(const DatasetOptions& options, ReadExamples read) {
+  DatasetReport& report = read.report;
   std::vector<Example> examples;
   std::vector<int64_t> sizes;
-  for (size_t i = 0; i < options.informs.size(); ++i) {
-    InformReader reader(options.informs[i], options, i, prepare, report);
-    auto own = reader.read();
-    reader.tell();
+  for (std::vector<Example>& own : read.informs) {
     sizes.push_back(int64_t(own.size()));
     std::move(own.begin(), own.end(), std::back_inserter(examples));
+    own = {};
   }
   if (examples.empty()) refuse_empty(options, report);
   BlockMixture mixture = options.mixture;
@@ -208,7 +194,24 @@ Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
     ::malloc_trim(0);  // gives the memory of the documents back to the system
   }
   tell(options, report);
-  return {std::move(examples), std::move(order), report};
+  return {std::move(examples), std::move(order), std::move(report), std::move(read.origins)};
+}
+
+Value DatasetReport::bad_rows() const {
+  if (skipped == 0) return {};
+  Value out = Value::map(), first = Value::list();
+  for (const std::string& row : skipped_rows) first.items.push_back(Value::text(row));
+  out.set("count", Value::integer(skipped));
+  out.set("first", std::move(first));
+  return out;
+}
+
+std::vector<RowOrigin> Dataset::origins(const Example& example) const {
+  const Column* const rows = example.find(row_column);
+  check(rows, "a dataset that did not keep its origins");
+  std::vector<RowOrigin> out;
+  for (const int64_t row : std::get<std::vector<int64_t>>(rows->values)) out.push_back(origins_.at(size_t(row)));
+  return out;
 }
 
 int64_t Dataset::tokens() const {

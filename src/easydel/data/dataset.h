@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "easydel/base/document.h"
 #include "easydel/data/epoch_order.h"
 #include "easydel/data/example.h"
 #include "easydel/data/mixture_config.h"
@@ -23,6 +24,12 @@ struct Prepared {
 // How a method turns a row into an example. Called from several threads at once.
 using Prepare = std::function<Prepared(const TypedRow&)>;
 
+// What to do with a row that cannot be read or prepared.
+struct BadRows {
+  bool skip = false;                 // leave it out and count it; false: its error ends the run
+  std::optional<int64_t> most = {};  // more of them end the run; not given: any number
+};
+
 struct DatasetOptions {
   std::vector<InformConfig> informs;
   std::string section = "mixture.informs";  // their section, for messages
@@ -34,12 +41,31 @@ struct DatasetOptions {
   bool shuffle_documents = false;
   bool shuffled = false;
   uint64_t seed = 0;
+  BadRows bad_rows;
+  bool keep_origins = false;                       // keep where each row comes from, for Dataset::origins
   std::function<void(int64_t rows)> on_rows = {};  // called now and then with the number of rows prepared so far
 };
 
 struct DatasetReport {
   int64_t rows = 0, dropped = 0, cut_rows = 0, cut_tokens = 0;
+  int64_t skipped = 0;                    // bad rows
+  std::vector<std::string> skipped_rows;  // "train.jsonl:17: the row has no field 'text'": the first ones
   PackingReport packing;
+  Value bad_rows() const;  // {count, first}, for a checkpoint; null: none were skipped
+};
+
+inline constexpr size_t named_skipped_rows = 100;  // at most, in DatasetReport
+
+struct RowOrigin {
+  size_t inform = 0;  // in DatasetOptions
+  std::string where;  // "train.jsonl:17"
+};
+
+// The examples of each inform, in the order of its rows.
+struct ReadExamples {
+  std::vector<std::vector<Example>> informs;
+  std::vector<RowOrigin> origins;  // of all examples, with keep_origins
+  DatasetReport report;
 };
 
 class Dataset {
@@ -47,6 +73,8 @@ class Dataset {
   // Throws UserError for a missing file, a broken row, a row without its field, or if there is nothing to train on.
   // Logs how much was found, cut, dropped and split.
   static Dataset build(const DatasetOptions& options, const Prepare& prepare);
+  // The part of build() that follows reading: mixes and packs.
+  static Dataset assemble(const DatasetOptions& options, ReadExamples read);
 
   int64_t size() const { return order_.size(); }  // examples in an epoch
   std::vector<int64_t> epoch(int64_t epoch) const { return order_.epoch(epoch); }
@@ -59,13 +87,20 @@ class Dataset {
   // Of everything in it; equal for equal data.
   std::string fingerprint() const;
   const DatasetReport& report() const { return report_; }
+  // With keep_origins: where each sequence of an example comes from. In rows packed as one stream only the first
+  // document of each row is known.
+  std::vector<RowOrigin> origins(const Example& example) const;
 
  private:
-  Dataset(std::vector<Example> examples, EpochOrder order, DatasetReport report)
-      : examples_(std::move(examples)), order_(std::move(order)), report_(report) {}
+  Dataset(std::vector<Example> examples, EpochOrder order, DatasetReport report, std::vector<RowOrigin> origins)
+      : examples_(std::move(examples)),
+        order_(std::move(order)),
+        report_(std::move(report)),
+        origins_(std::move(origins)) {}
   std::vector<Example> examples_;
   EpochOrder order_;
   DatasetReport report_;
+  std::vector<RowOrigin> origins_;  // of the rows, which the column "row" numbers
 };
 
 // Reads and prepares the first rows of each inform, and throws what Dataset::build would throw because of them.

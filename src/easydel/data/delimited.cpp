@@ -65,7 +65,8 @@ std::vector<std::string> names_in(const std::vector<Field>& fields, const std::s
 
 }  // namespace
 
-bool read_delimited(const std::filesystem::path& file, char separator, const RowSink& sink) {
+bool read_delimited(const std::filesystem::path& file, char separator, const ReadOptions& options,
+                    const RowSink& sink) {
   Splitter splitter(separator);
   std::vector<std::string> names;
   std::string where;
@@ -81,9 +82,11 @@ bool read_delimited(const std::filesystem::path& file, char separator, const Row
       names = names_in(fields, where);
       return true;
     }
-    if (fields.size() > names.size())
-      refuse(where, str("the row has ", fields.size(), " fields, the first line names ", names.size()),
-             "put quotes around a value that contains the separator");
+    if (fields.size() > names.size()) {
+      options.bad_row({where, str("the row has ", fields.size(), " fields, the first line names ", names.size()),
+                       "put quotes around a value that contains the separator"});
+      return true;
+    }
     Row row{Value::map(), where};
     for (size_t i = 0; i < names.size(); ++i) {
       const bool there = i < fields.size() && (fields[i].quoted || !fields[i].text.empty());

@@ -8,6 +8,6 @@ namespace easydel::data {
 
 // Like FileSource::read. Every field is a text; an empty one without quotes is null, and so are the missing fields of a
 // short row.
-bool read_delimited(const std::filesystem::path& file, char separator, const RowSink& sink);
+bool read_delimited(const std::filesystem::path& file, char separator, const ReadOptions& options, const RowSink& sink);
 
 }  // namespace easydel::data

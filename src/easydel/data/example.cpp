@@ -33,6 +33,17 @@ void Example::add_unshifted(std::span<const int32_t> ids, std::span<const uint8_
   lengths.push_back(int32_t(ids.size()));
 }
 
+std::vector<int32_t> Example::unshifted_labels(bool shifted) const {
+  if (!shifted) return labels;
+  std::vector<int32_t> out(tokens.size(), no_label);
+  size_t begin = 0;
+  for (const int32_t length : lengths) {
+    for (size_t i = begin + 1; i < begin + size_t(length); ++i) out[i] = labels[i - 1];
+    begin += size_t(length);
+  }
+  return out;
+}
+
 void Example::set(Column column) {
   const size_t described = column.per == Column::Per::token      ? tokens.size()
                            : column.per == Column::Per::sequence ? lengths.size()

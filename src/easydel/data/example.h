@@ -41,6 +41,10 @@ struct Example {
   // The same if a token's label is the token itself.
   void add_unshifted(std::span<const int32_t> ids, std::span<const uint8_t> learn = {});
 
+  // For each token: the token itself if it is learned, else no_label. `shifted`: labels[i] is about the token after
+  // token i, as add_sequence makes them. The first token of a sequence is never learned.
+  std::vector<int32_t> unshifted_labels(bool shifted) const;
+
   // Adds the column, or replaces the one of its name. It must have as many numbers as it describes.
   void set(Column column);
   const Column* find(std::string_view name) const;  // nullptr: there is none

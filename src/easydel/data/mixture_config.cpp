@@ -51,6 +51,8 @@ void SaveConfig::settle(config::Keys& keys) {
 
 void MixtureConfig::settle(config::Keys& keys) {
   if (tokenization.text_field) text_target_field = *tokenization.text_field;
+  if (on_bad_row == OnBadRow::error && max_bad_rows)
+    keys.no_effect("max_bad_rows", "the first bad row ends the run: set on_bad_row: skip");
   if (mixture_weights.empty()) return;
   if (!block_mixture) keys.no_effect("mixture_weights", "only a block mixture has weights: set block_mixture: true");
   const auto sources = names_of(training_informs(*this)), others = names_of(evaluation_informs(*this));

@@ -137,6 +137,12 @@ struct TokenizationConfig {
   }
 };
 
+enum class OnBadRow : uint8_t { error, skip };
+constexpr auto choices(OnBadRow) {
+  using enum OnBadRow;
+  return std::array{config::Choice{error, "error"}, config::Choice{skip, "skip"}};
+}
+
 enum class SaveFormat : uint8_t { parquet, arrow, json, jsonl };
 constexpr auto choices(SaveFormat) {
   using enum SaveFormat;
@@ -196,6 +202,8 @@ struct MixtureConfig {
   int64_t mixture_block_size = 2048;
   StopStrategy stop_strategy = StopStrategy::restart;
   std::map<std::string, double> mixture_weights;
+  OnBadRow on_bad_row = OnBadRow::error;
+  std::optional<int64_t> max_bad_rows;
   TokenizationConfig tokenization;
   std::optional<SaveConfig> save;
   std::string cache_dir = "~/.cache/easydel";
@@ -242,6 +250,11 @@ struct MixtureConfig {
         field<&C::stop_strategy>("When an epoch of a block mixture ends: restart sources until each was used once, at "
                                  "the first exhausted source, or after the longest."),
         field<&C::mixture_weights>("Share of each source, by its name; empty: equal shares.", at_least(0)),
+        field<&C::on_bad_row>("What to do with a row that cannot be read or prepared: error ends the run; skip leaves "
+                              "it out, names it in the log and counts it in state.json. `easydel data check` lists "
+                              "all bad rows."),
+        field<&C::max_bad_rows>("With on_bad_row: skip: more bad rows than this end the run; null: any number.",
+                                at_least(0)),
         field<&C::tokenization>("How texts become tokens."),
         field<&C::save>("Write the processed data; null: no."),
         field<&C::cache_dir>("Folder of cached data.", ready),

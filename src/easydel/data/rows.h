@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/base/error.h"
 
 namespace easydel::data {
 
@@ -27,6 +28,13 @@ enum class SampleBy : uint8_t { line, paragraph, document };
 struct ReadOptions {
   SampleBy sample_by = SampleBy::line;
   std::vector<std::string> fields = {};  // the requested fields; others may be null. Empty: all
+  // Receives the error of a row that cannot be read, if the rows after it can; reading goes on. Null: it is thrown.
+  std::function<void(const UserError&)> on_bad_row = {};
+
+  void bad_row(const UserError& error) const {
+    if (!on_bad_row) throw error;
+    on_bad_row(error);
+  }
 };
 
 // A kind of data file. One file, data/source_<type>.cpp, and its line in sources.cpp.

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::array<std::string_view, 1> csv_extensions{".csv"};
 
-bool read_csv(const std::filesystem::path& file, const ReadOptions&, const RowSink& sink) {
-  return read_delimited(file, ',', sink);
+bool read_csv(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
+  return read_delimited(file, ',', options, sink);
 }
 
 }  // namespace

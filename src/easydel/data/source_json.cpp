@@ -31,7 +31,10 @@ bool read_json(const std::filesystem::path& file, const ReadOptions& options, co
   Value rows = parse_json(files::read_compressed(file), file.string());
   for (Value& row : rows.items) {
     const std::string where = str(file.string(), ":", row.place.line);
-    if (!row.is_map()) refuse(where, "a row must be an object with named fields", R"(as in {"text": "..."})");
+    if (!row.is_map()) {
+      options.bad_row({where, "a row must be an object with named fields", R"(as in {"text": "..."})"});
+      continue;
+    }
     if (!sink({std::move(row), where})) return false;
   }
   return true;

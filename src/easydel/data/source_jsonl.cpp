@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> jsonl_extensions{".jsonl", ".ndjson"};
 
-bool read_jsonl(const std::filesystem::path& file, const ReadOptions&, const RowSink& sink) {
+bool read_jsonl(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
   return for_each_line(file, [&](std::string_view line, int64_t number) {
     if (line.find_first_not_of(" \t") == std::string_view::npos) return true;
     const std::string where = str(file.string(), ":", number);
@@ -24,12 +24,15 @@ bool read_jsonl(const std::filesystem::path& file, const ReadOptions&, const Row
       const char* const often = line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF") ? "save the file as UTF-8"
                                 : number == 1 ? "each line holds one JSON object; other JSON is type: json"
                                               : "each line holds one JSON object, without a comma after it";
-      refuse(FilePlace{file.string(), int(number), error.place.column}, error.problem,
-             error.remedy.empty() ? often : error.remedy);
+      options.bad_row({FilePlace{file.string(), int(number), error.place.column}, error.problem,
+                       error.remedy.empty() ? often : error.remedy});
+      return true;
     }
-    if (!row.is_map())
-      refuse(where, "a row must be an object with named fields",
-             R"(as in {"text": "..."}, one on each line; a list of rows is type: json)");
+    if (!row.is_map()) {
+      options.bad_row({where, "a row must be an object with named fields",
+                       R"(as in {"text": "..."}, one on each line; a list of rows is type: json)"});
+      return true;
+    }
     return sink({std::move(row), where});
   });
 }

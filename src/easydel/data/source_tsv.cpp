@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::array<std::string_view, 1> tsv_extensions{".tsv"};
 
-bool read_tsv(const std::filesystem::path& file, const ReadOptions&, const RowSink& sink) {
-  return read_delimited(file, '\t', sink);
+bool read_tsv(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
+  return read_delimited(file, '\t', options, sink);
 }
 
 }  // namespace

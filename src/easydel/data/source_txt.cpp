@@ -21,31 +21,34 @@ Row row_of(std::string text, const std::filesystem::path& file, int64_t line) {
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos; }
 
-// Throws UserError if `text`, from line `line` on, is not UTF-8.
-void check_text(std::string_view text, const std::filesystem::path& file, int64_t line) {
+// False: the text, which begins at line `line`, is not UTF-8, and was reported as a bad row.
+bool is_utf8(std::string_view text, const std::filesystem::path& file, int64_t line, const ReadOptions& options) {
   const size_t valid = text::valid_prefix(text);
-  if (valid == text.size()) return;
+  if (valid == text.size()) return true;
   const auto before = text.substr(0, valid);
-  refuse(str(file.string(), ":", line + std::ranges::count(before, '\n')), "is not UTF-8 text",
-         str("convert it, for example: iconv -f LATIN1 -t UTF-8 ", file.filename().string()));
+  options.bad_row({str(file.string(), ":", line + std::ranges::count(before, '\n')), "is not UTF-8 text",
+                   str("convert it, for example: iconv -f LATIN1 -t UTF-8 ", file.filename().string())});
+  return false;
 }
 
 bool read_txt(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
   if (options.sample_by == SampleBy::document) {
     std::string text = files::read_compressed(file);
-    check_text(text, file, 1);
-    return is_blank(text) || sink(row_of(std::move(text), file, 1));
+    return !is_utf8(text, file, 1, options) || is_blank(text) || sink(row_of(std::move(text), file, 1));
   }
   if (options.sample_by == SampleBy::line)
     return for_each_line(file, [&](std::string_view line, int64_t number) {
-      check_text(line, file, number);
-      return is_blank(line) || sink(row_of(std::string(line), file, number));
+      return !is_utf8(line, file, number, options) || is_blank(line) || sink(row_of(std::string(line), file, number));
     });
   std::string paragraph;
   int64_t begin = 0;
-  const auto give = [&] { return paragraph.empty() || sink(row_of(std::exchange(paragraph, {}), file, begin)); };
+  bool broken = false;  // a line of the paragraph is
+  const auto give = [&] {
+    const std::string text = std::exchange(paragraph, {});
+    return std::exchange(broken, false) || text.empty() || sink(row_of(text, file, begin));
+  };
   const bool more = for_each_line(file, [&](std::string_view line, int64_t number) {
-    check_text(line, file, number);
+    if (!is_utf8(line, file, number, options)) return broken = true;
     if (is_blank(line)) return give();
     if (paragraph.empty()) {
       begin = number;

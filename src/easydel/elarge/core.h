@@ -21,7 +21,8 @@
 
 namespace easydel::data {
 class Dataset;
-}
+struct RunData;
+}  // namespace easydel::data
 namespace easydel::esurge {
 class Engine;
 }
@@ -142,6 +143,9 @@ class Core {
   // Refuses what open() and its session would refuse about the models and the first rows of the data, without memory
   // for weights and without joining the other ranks: UserError.
   virtual void check(const Config& config, int64_t ranks, Purpose purpose) = 0;
+  // The data of the run as its training method prepares them. UserError: there are none, the method is not built, or
+  // model or tokenizer are not there.
+  virtual data::RunData run_data(const Config& config) = 0;
   // The tensors of a checkpoint for this config.json. UserError if the model cannot be built.
   virtual std::vector<PlannedTensor> plan_model(const Value& config, const Where& where) = 0;
   virtual std::string describe_mesh(const MeshPlan& plan) = 0;

@@ -16,6 +16,7 @@ class TorchCore final : public Core {
  public:
   std::unique_ptr<Session> open(const Config& config, bool trains) override { return open_session(config, trains); }
   void check(const Config& config, int64_t ranks, Purpose purpose) override { check_session(config, ranks, purpose); }
+  data::RunData run_data(const Config& config) override { return elarge::run_data(config); }
   std::vector<PlannedTensor> plan_model(const Value& config, const Where& where) override {
     const auto table = models::plan_parameters(config, where);
     std::vector<PlannedTensor> out;

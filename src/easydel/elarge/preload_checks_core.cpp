@@ -37,6 +37,13 @@ void check_data(const Config& config, int64_t vocabulary, bool trains) {
       vocabulary);
 }
 
+data::RunData prepared_data(const Config& config, int64_t vocabulary) {
+  return train::run_data(
+      config.trainer, config.mixture,
+      text::Tokenizer::load(tokenizer_of(config.model, "model"), read_chat_template(config.model, "model")),
+      vocabulary);
+}
+
 void check_memory(const Config& config, const models::CheckedModel& model, int64_t ranks) {
   const std::optional<FreeMemory> free = free_memory();
   if (!free) return;

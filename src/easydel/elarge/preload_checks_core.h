@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "easydel/data/run_data.h"
 #include "easydel/elarge/elarge.h"
 #include "easydel/models/model.h"
 
@@ -14,6 +15,9 @@ namespace easydel::elarge {
 // the row. Does nothing if the method is not built yet, or if nothing names data. `trains`: the run will read them
 // again, and log then what is worth knowing about them.
 void check_data(const Config& config, int64_t vocabulary, bool trains);
+
+// The data as the run's method would prepare them, for a model of `vocabulary` tokens.
+data::RunData prepared_data(const Config& config, int64_t vocabulary);
 
 // Refuses to train a model whose weights, gradients and optimizer state alone do not fit into the memory that is free,
 // cut over `ranks`. What a micro-batch needs is known only when the model is there (train/memory_plan.h).

@@ -395,6 +395,18 @@ void check_session(const Config& config, int64_t ranks, Purpose purpose) {
   if (purpose.reads_data) check_data(config, model.vocabulary, trains);
 }
 
+data::RunData run_data(const Config& config) {
+  if (!config.trainer.method().built)
+    refuse("trainer.trainer_type", str("'", config.trainer.common.trainer_type, "' is not built yet"));
+  if (config.mixture.informs.empty() && config.mixture.evaluation.empty())
+    refuse("mixture.informs", "the run has no data", "give at least one inform");
+  const log::Quiet quiet;  // weights that are not there do not matter
+  const models::CheckedModel model = models::check_model(
+      folder_of(config.model, "model"), load_options(config, config.model, "model", true, collective::Team::alone()),
+      ShardingConfig().mesh(1, 1));
+  return prepared_data(config, model.vocabulary);
+}
+
 std::unique_ptr<Session> open_session(const Config& config, bool trains) {
   return std::make_unique<TorchSession>(config, trains);
 }

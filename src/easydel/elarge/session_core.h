@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "easydel/data/run_data.h"
 #include "easydel/elarge/core.h"
 #include "easydel/nn/quantization.h"
 
@@ -14,6 +15,9 @@ std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config
 
 // As Core::merge.
 void merge_core(const MergeRequest& request);
+
+// As Core::run_data.
+data::RunData run_data(const Config& config);
 
 // As Core::check.
 void check_session(const Config& config, int64_t ranks, Purpose purpose);

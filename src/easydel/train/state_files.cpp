@@ -220,6 +220,7 @@ void write_state(const fs::path& folder, const RunState& state) {
   out.set("data", Value::text(state.data));
   out.set("update", Value::integer(state.update));
   out.set("order_class", Value::text(state.order_class));
+  if (!state.bad_rows.is_null()) out.set("bad_rows", state.bad_rows);
   if (!state.method.is_null()) out.set("method", state.method);
   out.set("optimizer_state", Value::boolean(state.has_optimizer));
   if (state.history) out.set("history", written(*state.history));
@@ -239,6 +240,7 @@ RunState read_state(const fs::path& folder) {
   if (const Value* data = value.find("data")) state.data = data->scalar;
   if (const Value* order = value.find("order_class")) state.order_class = order->scalar;
   if (const Value* cursor = value.find("cursor")) state.cursor = *cursor;
+  if (const Value* bad_rows = value.find("bad_rows")) state.bad_rows = *bad_rows;
   if (const Value* method = value.find("method")) state.method = *method;
   if (const Value* document = value.find("config")) state.document = *document;
   const Value* const optimizer = value.find("optimizer_state");

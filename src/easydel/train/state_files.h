@@ -42,6 +42,7 @@ struct RunState {
   std::string order_class;  // of additions, as kernels name it
   Value method;             // the document of the method's state; null: none
   Value document;           // the run's configuration
+  Value bad_rows;           // of the training data that were skipped: {count, first}; null: none
   bool has_optimizer = true;
   std::optional<RunHistory> history;  // nothing: the checkpoint does not say
 };

@@ -223,6 +223,7 @@ RunState Trainer::state_at(int64_t step) const {
   state.order_class = order();
   state.method = method_->state().document;
   state.document = document();
+  if (training_) state.bad_rows = training_->report().bad_rows();
   state.has_optimizer = config().save_optimizer_state;
   state.history = history_;
   return state;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "easydel/data/dataset.h"
+#include "easydel/data/run_data.h"
 #include "easydel/models/model.h"
 #include "easydel/train/batch_source.h"
 #include "easydel/train/checkpoints.h"
@@ -160,6 +161,10 @@ class Trainer {
 // UserError as Trainer.
 void check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
                 std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary);
+
+// The data as such a trainer would prepare them, without a model. UserError as Trainer.
+data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixture,
+                       std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary);
 
 // The examples that such a trainer would learn from, without a model. UserError as Trainer.
 std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data::MixtureConfig& mixture,

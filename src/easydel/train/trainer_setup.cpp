@@ -84,6 +84,7 @@ data::DatasetOptions training_data(const TrainerSection& trainer, const data::Mi
   options.shuffle_documents = mixture.pack_shuffle && trainer.common.shuffle_train_dataset;
   options.shuffled = trainer.common.shuffle_train_dataset;
   options.seed = uint64_t(mixture.seed.value_or(trainer.common.shuffle_seed_train));
+  options.bad_rows = {mixture.on_bad_row == data::OnBadRow::skip, mixture.max_bad_rows};
   return options;
 }
 
@@ -137,6 +138,33 @@ void check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
   if (!data::training_informs(mixture).empty())
     data::check_first_rows(options = training_data(trainer, mixture), prepare);
   if (evaluation_data(trainer, mixture, options)) data::check_first_rows(options, prepare);
+}
+
+data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixture,
+                       std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary) {
+  limit_length(trainer, mixture);
+  const auto prepare_with = [&](const TrainerSection& section) -> data::Prepare {
+    const std::shared_ptr<const Method> method = build_method({section, mixture, tokenizer, nullptr});
+    const data::Prepare prepare = within_vocabulary(preparation(*method, section.method()), vocabulary, *tokenizer);
+    return [method, tokenizer, prepare](const data::TypedRow& row) { return prepare(row); };
+  };
+  data::RunData out;
+  data::DatasetOptions options;
+  if (!data::training_informs(mixture).empty()) out.training = options = training_data(trainer, mixture);
+  if (!data::evaluation_informs(mixture).empty()) {
+    trainer.common.do_eval = true;  // shown whether or not the run evaluates
+    if (evaluation_data(trainer, mixture, options)) out.evaluation = options;
+  }
+  out.prepare = prepare_with(trainer);
+  out.tokenizer = tokenizer;
+  out.labels_are_shifted = trainer.common.loss().shift_tokens;
+  out.packs = trainer.facts().packs;
+  out.max_length = trainer.common.max_length;
+  out.examples_per_update = trainer.common.total_batch_size;
+  if (const int64_t most = trainer.common.per_epoch_training_steps.value_or(0); most > 0) out.max_steps_in_epoch = most;
+  trainer.common.max_length.reset();
+  out.prepare_whole = prepare_with(trainer);
+  return out;
 }
 
 std::optional<Checkpoints> checkpoints_before_loading(const TrainerSection& trainer, const fs::path& model) {

@@ -1,0 +1,79 @@
+// `easydel data order`: which rows each update of a run learns from; and how the data commands open a run.
+#include <charconv>
+
+#include "easydel/base/error.h"
+#include "easydel/cli/commands.h"
+#include "easydel/cli/data.h"
+#include "easydel/elarge/builder.h"
+#include "easydel/elarge/overrides.h"
+
+namespace easydel::cli {
+namespace {
+
+struct Steps {
+  int64_t first = 1, last = 1;  // from 1
+};
+
+Steps steps_of(const std::string& text) {
+  const size_t dots = text.find("..");
+  const auto number = [&](std::string_view word) {
+    int64_t out = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
+    if (error != std::errc() || end != word.data() + word.size() || out < 1)
+      refuse("--steps", "'" + text + "' is not a range of updates",
+             "for example 100..120, or 7; the first update is 1");
+    return out;
+  };
+  const std::string_view view = text;
+  Steps out;
+  out.first = number(view.substr(0, std::min(dots, view.size())));
+  out.last = dots == std::string::npos ? out.first : number(view.substr(dots + 2));
+  if (out.last < out.first) refuse("--steps", "'" + text + "' ends before it begins", "for example 100..120");
+  return out;
+}
+
+}  // namespace
+
+data::RunData open_run_data(const DataCommand& command) {
+  if (command.file.empty())
+    refuse("easydel data " + command.command, "no file given",
+           "name the file of the run: easydel data " + command.command + " run.yaml");
+  config::Problems problems(command.file);
+  std::optional<Value> document = elarge::config_of(parse_file(command.file), problems);  // actions do not matter here
+  problems.throw_if_any();
+  const elarge::Config config = elarge::read_config(std::move(*document), problems, elarge::overrides_of(command.set));
+  problems.throw_if_any();
+  return elarge::core().run_data(config);
+}
+
+int run_data_order(const DataCommand& command) {
+  const Steps steps = steps_of(command.steps);
+  data::RunData data = open_run_data(command);
+  if (!data.training) refuse("mixture.informs", "there is no data to train on", "give an inform with split: train");
+  data.training->keep_origins = true;
+  const data::Dataset dataset = data::Dataset::build(*data.training, data.prepare);
+  const int64_t update = data.examples_per_update;
+  int64_t in_epoch = (dataset.size() + update - 1) / update;
+  if (data.max_steps_in_epoch) in_epoch = std::min(in_epoch, *data.max_steps_in_epoch);
+  const std::vector<std::string> names = data::names_of(data.training->informs);
+  int64_t epoch = -1;
+  std::vector<int64_t> order;
+  for (int64_t step = steps.first; step <= steps.last; ++step) {
+    if (const int64_t now = (step - 1) / in_epoch; now != epoch) order = dataset.epoch(epoch = now);
+    const int64_t begin = (step - 1) % in_epoch * update;
+    std::string lines;
+    for (int64_t i = begin; i < std::min(begin + update, dataset.size()); ++i) {
+      lines += std::to_string(step);
+      std::string before;
+      for (const data::RowOrigin& origin : dataset.origins(dataset.at(order[size_t(i)]))) {
+        const std::string place = "\t" + names[origin.inform] + "\t" + origin.where;
+        if (place != before) lines += before = place;  // the sequences of a pair are one row
+      }
+      lines += "\n";
+    }
+    print(lines);
+  }
+  return 0;
+}
+
+}  // namespace easydel::cli

@@ -1,0 +1,93 @@
+#include "easydel/data/check_rows.h"
+
+#include <map>
+
+#include "easydel/base/names.h"
+#include "easydel/data/inform_reader.h"
+
+namespace easydel::data {
+namespace {
+
+// The problem with # for each number and each quoted value.
+std::string form_of(const std::string& problem) {
+  std::string out;
+  for (size_t i = 0; i < problem.size();) {
+    const char c = problem[i];
+    const size_t close = c == '\'' ? problem.find('\'', i + 1) : std::string::npos;
+    if (close != std::string::npos) {
+      out += '#';
+      i = close + 1;
+    } else if (c >= '0' && c <= '9') {
+      out += '#';
+      while (i < problem.size() && problem[i] >= '0' && problem[i] <= '9') ++i;
+    } else {
+      out += c;
+      ++i;
+    }
+  }
+  return out;
+}
+
+class Groups {
+ public:
+  explicit Groups(const std::function<void(const BadRow&)>& each) : each_(each) {}
+
+  void add(BadRow row) {
+    if (each_) each_(row);
+    ++checked_.bad;
+    const auto [found, is_new] =
+        index_.try_emplace(form_of(row.problem) + "\n" + form_of(row.remedy), checked_.groups.size());
+    if (is_new) checked_.groups.push_back({row.problem, row.remedy, true, 0, {}});
+    BadRowGroup& group = checked_.groups[found->second];
+    ++group.count;
+    group.alike &= group.problem == row.problem;
+    if (group.first.size() < rows_in_group) group.first.push_back(std::move(row));
+  }
+  void add(const std::string& inform, const UserError& error) {
+    const std::string where = Where(error.place, error.where).text();
+    add({inform, where, error.problem, error.remedy});
+  }
+
+  void read(const DatasetOptions& options, const Prepare& prepare) {
+    for (size_t i = 0; i < options.informs.size(); ++i) {
+      InformReader reader(options, i, prepare);
+      try {
+        reader.read([&](PreparedRow& row) {
+          check(row, reader.name());
+          return true;
+        });
+      } catch (const UserError& error) {
+        add(reader.name(), error);
+      }
+    }
+  }
+  CheckedRows checked() && { return std::move(checked_); }
+
+ private:
+  void check(PreparedRow& row, const std::string& inform) {
+    checked_.rows += !row.ends_file;
+    if (row.error) return add(inform, *row.error);
+    if (row.prepared.cut_tokens > 0)
+      add({inform, row.row.where,
+           "the row is longer than its limit and loses " + counted(row.prepared.cut_tokens, "token"),
+           "raise trainer.max_length, shorten the row, or keep its other end with trainer.truncation_mode"});
+    if (!row.prepared.example)
+      add({inform, row.row.where, "the row has no tokens to train on, so it is left out",
+           "give it an answer that is not empty and not cut off by max_length, or drop it"});
+  }
+
+  const std::function<void(const BadRow&)>& each_;
+  CheckedRows checked_;
+  std::map<std::string, size_t> index_;
+};
+
+}  // namespace
+
+CheckedRows check_rows(const RunData& data, const std::function<void(const BadRow&)>& each) {
+  Groups groups(each);
+  for (const auto* options : {&data.training, &data.evaluation})
+    if (*options) groups.read(**options, data.prepare);
+  return std::move(groups).checked();
+}
+
+}  // namespace easydel::data

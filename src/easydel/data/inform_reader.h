@@ -1,0 +1,40 @@
+// The rows of one inform in their order, prepared by the method on all cores.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "easydel/base/error.h"
+#include "easydel/data/dataset.h"
+
+namespace easydel::data {
+
+// A row after the method prepared it, or why that failed.
+struct PreparedRow {
+  TypedRow row;  // with an error perhaps only its place
+  Prepared prepared;
+  std::shared_ptr<const UserError> error;  // null: prepared
+  bool ends_file = false;                  // the error is not one row's: the rest of the file was not read
+};
+
+class InformReader {
+ public:
+  // All of them must outlive it. `index`: of the inform in the options.
+  InformReader(const DatasetOptions& options, size_t index, const Prepare& prepare);
+
+  // Calls `sink` for each row, and for each file that cannot be read to its end, until it returns false. UserError: the
+  // files are not there.
+  void read(const std::function<bool(PreparedRow&)>& sink);
+  const std::string& name() const { return name_; }  // "mixture.informs[0]"
+
+ private:
+  const InformConfig& inform_;
+  const Prepare& prepare_;
+  std::string name_;
+  FieldRules rules_;
+};
+
+}  // namespace easydel::data

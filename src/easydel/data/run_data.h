@@ -1,0 +1,26 @@
+// The data of a run as its training method prepares it, for commands that show, check and count rows. No model is
+// needed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "easydel/data/dataset.h"
+#include "easydel/text/tokenizers/tokenizer.h"
+
+namespace easydel::data {
+
+struct RunData {
+  std::optional<DatasetOptions> training, evaluation;  // not given: the run has no such data
+  Prepare prepare;                                     // keeps what it needs alive
+  Prepare prepare_whole;                               // the same without trainer.max_length
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  bool labels_are_shifted = true;  // Example::labels[i] is the token after token i, else token i itself
+  bool packs = false;              // the method can pack rows
+  std::optional<int64_t> max_length;
+  int64_t examples_per_update = 1;
+  std::optional<int64_t> max_steps_in_epoch;
+};
+
+}  // namespace easydel::data

@@ -1,0 +1,48 @@
+// Counts of a run's training data: rows, tokens, lengths, duplicates, and what each packing strategy would do.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "easydel/base/document.h"
+#include "easydel/data/run_data.h"
+
+namespace easydel::data {
+
+struct InformStatistics {
+  std::string name;
+  int64_t rows = 0, bad = 0, dropped = 0, cut_rows = 0, cut_tokens = 0;
+  int64_t examples = 0, tokens = 0, learned = 0;
+  int64_t duplicates = 0;                // examples with the same tokens as an earlier one, of any inform
+  std::vector<int32_t> lengths;          // of each example, sorted
+  std::map<std::string, int64_t> roles;  // messages of each role
+};
+
+struct PackingStatistics {
+  std::string strategy;
+  PackingReport report;
+  double density = 0;  // share of the rows' places that hold tokens
+};
+
+struct Statistics {
+  std::vector<InformStatistics> informs;
+  int64_t row_length = 0;                   // of packed rows
+  std::vector<PackingStatistics> packings;  // empty: the method does not pack, or no length is set
+  int64_t examples_in_epoch = 0, updates_in_epoch = 0;
+};
+
+// Reads and prepares all training data. Bad rows are counted. UserError: there are no training data.
+Statistics statistics_of(const RunData& data);
+
+// The length that `share` (0 to 1) of the sorted lengths do not exceed; 0 if there are none.
+int32_t percentile(const std::vector<int32_t>& lengths, double share);
+
+Value document_of(const Statistics& statistics);
+std::string text_of(const Statistics& statistics);
+// A histogram of the lengths as an SVG picture.
+std::string length_picture(const Statistics& statistics);
+
+}  // namespace easydel::data

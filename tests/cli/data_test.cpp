@@ -1,0 +1,163 @@
+// The commands of `easydel data`.
+#include <gtest/gtest.h>
+
+#include "easydel/base/document.h"
+#include "support/data.h"
+
+namespace easydel {
+namespace {
+
+namespace fs = std::filesystem;
+
+class DataCommands : public testing::Test {
+ protected:
+  DataCommands() {
+    fs::create_directory_symlink(test::test_data("models/stories260K-hf"), folder_ / "model");
+    test::write_file(folder_ / "rows.jsonl",
+                     "{\"text\": \"One day, Max saw a hat.\"}\n{\"prompt\": \"One day, Max\", \"completion\": \" saw a "
+                     "hat.\"}\n{\"text\": \"Once upon a time there was a very long story about a cat.\"}\n");
+    run("");
+  }
+  void run(const std::string& mixture) {
+    test::write_file(folder_ / "run.yaml",
+                     "model: {name_or_path: model}\nmixture: {informs: [{data_files: rows.jsonl}]" + mixture +
+                         "}\ntrainer: {save_directory: out, total_batch_size: 2, max_length: 16}\n");
+  }
+  test::Ran data(std::vector<std::string> words) const {
+    words.insert(words.begin(), "data");
+    words.insert(words.begin() + 2, "run.yaml");
+    return test::run_program(words, {.environment = {{"NO_COLOR", "1"}}, .folder = folder_.path()});
+  }
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(DataCommands, ShowMarksWhatIsLearned) {
+  const test::Ran ran = data({"show", "--row", "rows.jsonl:2"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.out.find("rows.jsonl:2"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("<s> One day, Max\u27e6 saw a hat.\u27e7\u27e6</s>\u27e7\n"), std::string::npos) << ran.out;
+}
+
+TEST_F(DataCommands, ShowMarksWhatIsCut) {
+  const test::Ran ran = data({"show", "--row", "2"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.out.find("\u27ea<s> Once upon a"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("about a cat.\u27e7"), std::string::npos) << ran.out;
+  const test::Ran lines = data({"show", "--row", "2", "--tokens"});
+  EXPECT_NE(lines.out.find("403\t\u2581Once\t\" Once\"\tcut\n"), std::string::npos) << lines.out;
+}
+
+TEST_F(DataCommands, ShowAsJsonHasUnshiftedLabels) {
+  const test::Ran ran = data({"show", "--row", "1", "--json"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  const Value row = parse_json(ran.out);
+  const auto numbers = [&](const char* name) {
+    std::vector<int64_t> out;
+    for (const Value& one : row.find(name)->items) out.push_back(*one.as_int());
+    return out;
+  };
+  EXPECT_EQ(row.find("where")->items.at(0).scalar, "rows.jsonl:2");
+  const std::vector<int64_t> tokens = numbers("tokens"), labels = numbers("labels");
+  ASSERT_EQ(labels.size(), tokens.size());
+  EXPECT_EQ(labels[0], -100);
+  EXPECT_EQ(labels.back(), 2) << "the answer ends in </s>";
+  size_t learned = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    EXPECT_TRUE(labels[i] == -100 || labels[i] == tokens[i]) << i;
+    learned += labels[i] != -100;
+  }
+  EXPECT_EQ(learned, 6u) << ran.out;
+  EXPECT_EQ(numbers("lengths"), std::vector<int64_t>{int64_t(tokens.size())});
+  EXPECT_EQ(numbers("weights"), std::vector<int64_t>(tokens.size(), 1));
+}
+
+TEST_F(DataCommands, ShowChoosesRowsBySeedEpochAndPacking) {
+  EXPECT_EQ(data({"show", "--random", "3"}).out, data({"show", "--random", "3"}).out);
+  const test::Ran all = data({"show", "--epoch", "0", "--count", "3", "--json"});
+  EXPECT_EQ(std::ranges::count(all.out, '\n'), 3) << all.err;
+  EXPECT_EQ(data({"show", "--packed"}).err,
+            "--packed: the run does not pack its rows\n    set mixture.pack_tokens: true, or leave --packed out\n");
+  run(", pack_tokens: true");
+  const test::Ran packed = data({"show", "--packed", "--json"});
+  const Value lengths = *parse_json(packed.out).find("lengths");
+  EXPECT_EQ(lengths.items.size(), parse_json(packed.out).find("where")->items.size());
+  EXPECT_NE(data({"show", "--html"}).out.find("<b> One day, Max saw a hat.</b>"), std::string::npos)
+      << data({"show", "--html"}).out;
+}
+
+TEST_F(DataCommands, ShowRefusesRowsThatAreNotThere) {
+  EXPECT_EQ(data({"show", "--row", "3"}).err,
+            "--row: mixture.informs[0] has no row '3'\n    give a number from 0 to 2, or a place such as "
+            "train.jsonl:17\n");
+  EXPECT_EQ(data({"show", "--inform", "x"}).err,
+            "--inform: there is no inform 'x'\n    give its number from 0, or its name: rows\n");
+}
+
+TEST_F(DataCommands, CheckListsBadRowsAndWritesThemAll) {
+  const test::Ran cut = data({"check"});
+  EXPECT_EQ(cut.status, 1) << "the last row is cut";
+  EXPECT_EQ(data({"check", "--set", "trainer.max_length=64"}).out, "3 rows, all good\n");
+  test::write_file(folder_ / "rows.jsonl", "{\"text\": \"a\"}\n{\"txt\": \"a\"}\nnonsense\n");
+  const test::Ran ran = data({"check", "--report", "bad.jsonl"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_TRUE(ran.out.starts_with("2 of 3 rows have problems\n\nthe row has no field 'text'; it has: txt  (1 row)\n"))
+      << ran.out;
+  const std::string report = test::read_file(folder_ / "bad.jsonl");
+  EXPECT_NE(report.find("{\"where\": \"rows.jsonl:2\", \"inform\": \"mixture.informs[0]\", \"problem\": "),
+            std::string::npos)
+      << report;
+  EXPECT_EQ(std::ranges::count(report, '\n'), 2);
+}
+
+TEST_F(DataCommands, StatsCountTokensAndPacking) {
+  const test::Ran ran = data({"stats", "--json", "--output", "lengths.svg"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  const Value found = parse_json(ran.out);
+  EXPECT_EQ(*found.find("informs")->items.at(0).find("rows")->as_int(), 3);
+  EXPECT_EQ(found.find("packing")->items.size(), 5u);
+  EXPECT_EQ(*found.find("updates_in_epoch")->as_int(), 2);
+  EXPECT_NE(test::read_file(folder_ / "lengths.svg").find("<svg"), std::string::npos);
+  EXPECT_NE(data({"stats"}).out.find("3 examples and 2 updates in an epoch"), std::string::npos);
+}
+
+TEST_F(DataCommands, OrderIsThatOfTheRun) {
+  const test::Ran ran = data({"order", "--steps", "1..4"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  // Two updates an epoch, of two rows and of one: each epoch has every row once.
+  std::map<std::string, int> seen;
+  std::istringstream lines(ran.out);
+  std::string step, name, where;
+  while (lines >> step >> name >> where) {
+    EXPECT_EQ(name, "rows");
+    ++seen[where];
+  }
+  EXPECT_EQ(seen, (std::map<std::string, int>{{"rows.jsonl:1", 2}, {"rows.jsonl:2", 2}, {"rows.jsonl:3", 2}}));
+  EXPECT_EQ(data({"order", "--steps", "4"}).out, ran.out.substr(ran.out.find("4\t")));
+  EXPECT_EQ(data({"order", "--steps", "4..1"}).err,
+            "--steps: '4..1' ends before it begins\n    for example 100..120\n");
+}
+
+TEST_F(DataCommands, ARunSkipsBadRowsAndNamesThem) {
+  test::write_file(folder_ / "rows.jsonl", "{\"text\": \"One day\"}\nnonsense\n{\"text\": \"Max saw a hat\"}\n{}\n");
+  const auto train = [&](const std::string& keys) {
+    run(keys);
+    test::write_file(folder_ / "run.yaml", test::read_file(folder_ / "run.yaml") + "actions: [train]\n");
+    return test::run_program({"run", "run.yaml", "--set", "trainer.max_training_steps=1"}, {.folder = folder_.path()});
+  };
+  EXPECT_EQ(train("").status, 2);
+  const test::Ran few = train(", on_bad_row: skip, max_bad_rows: 1");
+  EXPECT_NE(few.err.find("rows.jsonl:4: is bad row 2, and mixture.max_bad_rows is 1: the row has no field 'text'"),
+            std::string::npos)
+      << few.err;
+  const test::Ran ran = train(", on_bad_row: skip");
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.err.find("2 bad rows were skipped:\n    rows.jsonl:2:1: "), std::string::npos) << ran.err;
+  const Value state = parse_json(test::read_file(folder_ / "out/model/run-1/state.json"));
+  const Value* const bad = state.find("bad_rows");
+  ASSERT_NE(bad, nullptr);
+  EXPECT_EQ(*bad->find("count")->as_int(), 2);
+  EXPECT_EQ(bad->find("first")->items.size(), 2u);
+}
+
+}  // namespace
+}  // namespace easydel
