@@ -1,0 +1,76 @@
+// Log-probabilities of given continuations, for evaluation: any number of requests at once, what they begin with in
+// common computed once. score_text.h makes requests from texts by the rules of lm-evaluation-harness.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "easydel/models/model.h"
+#include "easydel/text/tokenizers/tokenizer.h"
+
+namespace easydel::generation {
+
+struct ScoreRequest {
+  // At least one token each. Of a request that is too long, the left end of the context is left out.
+  std::vector<text::TokenId> context, continuation;
+};
+
+struct TokenScores {
+  double logprob = 0;       // sum over the continuation, in double
+  bool is_greedy = true;    // each token of the continuation is the most likely one (the first of equal ones)
+  std::vector<float> each;  // log-probability of each token of the continuation
+};
+
+struct ScorerOptions {
+  int64_t max_length = 0;              // tokens that the model reads of a request; 0: its positions, or 2048
+  int64_t pass_tokens = 2048;          // tokens of a pass, if the requests are no longer
+  int64_t pass_requests = 0;           // sequences of a pass; 0: no limit
+  bool share = true;                   // compute beginnings that several requests share once
+  double memory_share = 0.5;           // of the free memory, for the caches of shared beginnings
+  const std::atomic<bool>* stop = {};  // set by another thread: run() throws Stopped after the current pass
+};
+
+// What a scorer has done so far.
+struct ScorerCounts {
+  int64_t requests = 0;
+  int64_t tokens = 0;    // that the model would have read, request by request
+  int64_t computed = 0;  // that it read
+  int64_t passes = 0;
+};
+
+// A log-probability has the bits of the trainer's forward over the request alone, whatever else is asked, however
+// passes are filled, and with sharing or without. The log says so if the model's arithmetic cannot keep that promise
+// for beginnings that are shared; then none are, and each request has a pass of its own.
+class Scorer {
+ public:
+  // UserError: not a causal language model, or a max_length beyond the model's positions. The model must outlive it.
+  explicit Scorer(const models::Model& model, ScorerOptions options = {});
+
+  // Called when a request's answer is complete, with its index; in the order in which they are.
+  using OnScore = std::function<void(size_t request, const TokenScores& scores)>;
+  // In the order of the requests. UserError, before anything is computed: an empty context or continuation, an id
+  // outside the vocabulary, a continuation longer than max_length; later: a log-probability that is not a number. Not
+  // thread-safe. With several ranks collective: each gives the same requests.
+  std::vector<TokenScores> run(const std::vector<ScoreRequest>& requests, const OnScore& on_score = {});
+
+  int64_t max_length() const { return max_length_; }
+  const ScorerCounts& counts() const { return counts_; }
+
+  // What keeps this request from being scored; empty: nothing.
+  std::string problem_of(const ScoreRequest& request) const;
+
+  struct Stopped {};
+
+ private:
+  class Run;
+  const models::Model& model_;
+  ScorerOptions options_;
+  int64_t max_length_;
+  bool alone_;  // each request has a pass of its own
+  ScorerCounts counts_;
+};
+
+}  // namespace easydel::generation
