@@ -40,6 +40,7 @@ struct Options {
   probe::LogitsCommand logits;
   probe::EngineCommand engine;
   probe::ReplayCommand replay;
+  ScoreCommand score;
   ExportOptions export_;
   MergeOptions merge;
   DescribeModelOptions model;
@@ -62,11 +63,22 @@ void add_optional(CLI::App* app, const std::string& flags, std::optional<T>& out
       flags, [&out](const T& value) { out = value; }, doc);
 }
 
-void add_model_flags(CLI::App* app, ModelOptions& options) {
+// What every command with a loaded model takes.
+void add_folder_flags(CLI::App* app, ModelOptions& options) {
   app->add_option("model", options.model, "Model folder, or a name on the Hugging Face Hub (owner/name)")->required();
   app->add_option("--tokenizer", options.tokenizer, "Tokenizer folder; default: the model's own");
   app->add_option("--dtype", options.dtype, "Dtype of the computation: auto (the checkpoint's), fp32, bf16");
   app->add_option("--device", options.device, "Device: auto, cpu or gpu");
+  app->add_option("--set", options.set,
+                  "Set a key of the configuration: --set quantization.method=nf4 (YAML; may be repeated)")
+      ->allow_extra_args(false);
+  app->add_option("--template", options.chat_template, "Chat template file; default: the tokenizer's template");
+  app->add_option("--adapter", options.adapter, "Folder of a LoRA adapter over the model");
+  app->add_flag("--random-weights", options.random_weights, "Use random weights if the folder has none (for tests)");
+}
+
+void add_model_flags(CLI::App* app, ModelOptions& options) {
+  add_folder_flags(app, options);
   // One flag per key of the table, so that the command line can say all that YAML can.
   for (const config::Key& key : config::section_of<generation::GenerationConfig>().keys) {
     std::string flag = "--" + key.name;
@@ -88,14 +100,8 @@ void add_model_flags(CLI::App* app, ModelOptions& options) {
             ->group(works ? "Generation (defaults come from the model's generation_config.json)" : "");
     if (yes_or_no) option->expected(0, 1);
   }
-  app->add_option("--set", options.set,
-                  "Set a key of the configuration: --set quantization.method=nf4 (YAML; may be repeated)")
-      ->allow_extra_args(false);
   app->add_option("--negative-prompt", options.negative_prompt,
                   "Negative prompt for classifier-free guidance; needs --guidance-scale");
-  app->add_option("--template", options.chat_template, "Chat template file; default: the tokenizer's template");
-  app->add_option("--adapter", options.adapter, "Folder of a LoRA adapter over the model");
-  app->add_flag("--random-weights", options.random_weights, "Use random weights if the folder has none (for tests)");
 }
 
 CLI::App* add_command(CLI::App& parent, Options& options, const std::string& name, const std::string& doc,
@@ -271,6 +277,20 @@ void add_commands(CLI::App& app, Options& o) {
   one = add_command(app, o, "chat", "Chat with a model", work, [&o] { return run_chat(o.chat); });
   add_model_flags(one, o.chat);
   one->add_option("--system", o.chat.system, "System message");
+
+  one = add_command(app, o, "score", "Log-probabilities of given continuations, as JSON Lines", work,
+                    [&o] { return run_score(o.score); });
+  add_folder_flags(one, o.score);
+  one->add_option("--jsonl", o.score.lines, "JSON Lines file to read; -: standard input");
+  one->add_option("--max-length", o.score.settings.max_length,
+                  "Tokens that the model reads of a request; 0: its positions")
+      ->check(CLI::NonNegativeNumber);
+  one->add_option("--batch", o.score.settings.batch,
+                  "Maximum number of requests computed together; 0: as many as fill a pass")
+      ->check(CLI::NonNegativeNumber);
+  add_optional(one, "--prefix-token-id", o.score.settings.prefix_token_id,
+               "Token that an empty context is; default: BOS, else EOS");
+  one->add_flag("!--no-share", o.score.settings.share, "Compute beginnings again for each request that has them");
 
   one = add_command(app, o, "export", "Convert a model to GGUF or safetensors", work,
                     [&o] { return run_export(o.export_); });

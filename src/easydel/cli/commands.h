@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/elarge/core.h"
 
 namespace easydel::cli {
 
@@ -57,6 +58,13 @@ struct ChatOptions : ModelOptions {
   std::string system;
 };
 int run_chat(const ChatOptions& options);
+
+struct ScoreCommand : ModelOptions {
+  std::string lines = "-";  // JSON Lines file; -: standard input
+  elarge::LineSettings settings;
+};
+// Answers each line (docs/evaluation.md) in order. An empty line asks for the answers to the lines before it.
+int run_score(const ScoreCommand& command);
 
 struct ExportOptions {
   std::string model, format = "gguf", dtype = "auto", output;

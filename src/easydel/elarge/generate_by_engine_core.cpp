@@ -58,6 +58,7 @@ std::vector<Generated> generate_by_engine(esurge::Engine& engine, const std::vec
       got.text = one.text;
       got.prompt_tokens = int64_t(output.prompt_token_ids.size());
       got.new_tokens = one.num_generated_tokens - (std::holds_alternative<text::TokenId>(one.stop_reason) ? 1 : 0);
+      got.tokens.assign(one.token_ids.begin(), one.token_ids.begin() + std::ptrdiff_t(got.new_tokens));
       got.finish_reason = reason_of(output, one);
       got.prefill_seconds = output.first_token_time.value_or(0);
       got.decode_seconds = output.time_spent_generating;

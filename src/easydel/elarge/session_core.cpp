@@ -9,6 +9,7 @@
 #include "easydel/base/log.h"
 #include "easydel/elarge/adapter_config.h"
 #include "easydel/elarge/generate_by_engine.h"
+#include "easydel/elarge/line_answers.h"
 #include "easydel/elarge/preload_checks_core.h"
 #include "easydel/elarge/push.h"
 #include "easydel/esurge/engine.h"
@@ -157,9 +158,8 @@ class TorchSession final : public Session {
   }
 
   std::shared_ptr<esurge::Engine> build_esurge() override {
-    const bool reads_text = config_.model.tokenizer || text::Tokenizer::exists(folder());
     return std::make_shared<esurge::Engine>(
-        esurge::EngineSetup{model(), reads_text ? tokenizer() : nullptr, config_.esurge});
+        esurge::EngineSetup{model(), has_tokenizer() ? tokenizer() : nullptr, config_.esurge});
   }
 
   TrainerOutput train(const Output& out) override {
@@ -177,6 +177,17 @@ class TorchSession final : public Session {
     return result;
   }
 
+  void answer_lines(const std::vector<std::string>& lines, const LineSettings& settings,
+                    const OnLineAnswer& on_answer) override {
+    if (team_->size() > 1) refuse(settings.where, "is not built yet for several ranks", "run it in one process");
+    const LineModel line_model{
+        model(), has_tokenizer() ? tokenizer() : nullptr,
+        [this](const std::vector<generation::Request>& requests, const GenerateRequest& request) {
+          return generate_by_engine(request, requests);
+        }};
+    elarge::answer_lines(lines, line_model, settings, on_answer);
+  }
+
   hub::Pushed push_to_hub(const std::string& where, const hub::PushOptions& options) override {
     if (team_->first()) hub::check_push(where, options);
     if (!saved_.empty()) return push_checkpoint(where, options);
@@ -185,7 +196,7 @@ class TorchSession final : public Session {
     try {
       models::save_model(*model(), pattern, config_.loader.param_dtype);
       if (team_->first()) {
-        if (config_.model.tokenizer || text::Tokenizer::exists(folder())) text::save_tokenizer(*tokenizer(), pattern);
+        if (has_tokenizer()) text::save_tokenizer(*tokenizer(), pattern);
         pushed = hub::push_folder(where, pattern, options);
       }
     } catch (...) {
@@ -219,6 +230,7 @@ class TorchSession final : public Session {
       got.prompt = index / size_t(config.num_return_sequences);
       got.text = result.text;
       got.prompt_tokens = result.prompt_tokens, got.new_tokens = int64_t(result.tokens.size());
+      got.tokens = result.tokens;
       got.finish_reason = generation::name_of(result.reason);
       if (config.num_beams > 1) got.score = result.score;
       got.prefill_seconds = result.prefill_seconds, got.decode_seconds = result.decode_seconds;
@@ -295,6 +307,8 @@ class TorchSession final : public Session {
     const hub::Pushed pushed = push_to_hub("trainer.push_to_hub", push_options(config_.trainer.common));
     if (out) out(pushed_text(*config_.trainer.common.hub_model_id, pushed));
   }
+
+  bool has_tokenizer() const { return config_.model.tokenizer || text::Tokenizer::exists(folder()); }
 
   std::filesystem::path folder() const { return folder_of(config_.model, "model"); }
 

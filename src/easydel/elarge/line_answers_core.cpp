@@ -1,0 +1,444 @@
+#include "easydel/elarge/line_answers.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "easydel/base/clock.h"
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/base/log.h"
+#include "easydel/base/names.h"
+#include "easydel/config/section.h"
+#include "easydel/generation/score_text.h"
+#include "easydel/generation/scorer.h"
+#include "easydel/kernels/accumulation_order.h"
+#include "easydel/kernels/isa.h"
+#include "easydel/text/render_chat.h"
+#include "easydel/text/unicode.h"
+
+namespace easydel::elarge {
+namespace {
+
+using generation::ScoreRequest;
+using generation::TokenScores;
+using text::TokenId;
+
+std::string error_line(const std::string& text) {
+  Value line = Value::map();
+  line.set("error", Value::text(text));
+  return to_json(line);
+}
+
+// The fields of a line; what nothing reads is refused.
+class Fields {
+ public:
+  explicit Fields(Value line) : line_(std::move(line)) {}
+
+  bool has(std::string_view key) const { return line_.find(key) != nullptr; }
+  std::optional<Value> take(std::string_view key) {
+    const auto found = std::ranges::find(line_.entries, key, &std::pair<std::string, Value>::first);
+    if (found == line_.entries.end()) return std::nullopt;
+    Value value = std::move(found->second);
+    line_.entries.erase(found);
+    return value;
+  }
+  std::string text(std::string_view key) {
+    const auto value = take(key);
+    if (!value || !value->is_text()) refuse(std::string(key), "is missing or not a string");
+    return text::replace_invalid(value->scalar);
+  }
+  std::vector<TokenId> ids(std::string_view key) {
+    const auto value = take(key);
+    if (!value || !value->is_list()) refuse(std::string(key), "is missing or not a list of token ids");
+    std::vector<TokenId> out;
+    for (const Value& item : value->items) {
+      const auto id = item.as_int();
+      if (!id || *id < 0 || *id > std::numeric_limits<TokenId>::max())
+        refuse(std::string(key), str(to_json(item), " is not a token id"));
+      out.push_back(TokenId(*id));
+    }
+    return out;
+  }
+  std::optional<bool> flag(std::string_view key) {
+    const auto value = take(key);
+    if (!value || value->is_null()) return std::nullopt;
+    if (const auto flag = value->as_bool()) return flag;
+    refuse(std::string(key), "is neither true nor false");
+  }
+  Value rest() { return std::exchange(line_, Value::map()); }
+  void end() const {
+    if (!line_.entries.empty())
+      refuse(line_.entries[0].first, "no such field",
+             "a line has context and continuation, context_ids and continuation_ids, text, context and until, or "
+             "messages");
+  }
+
+ private:
+  Value line_;
+};
+
+Value ids_of(const auto& tokens) {
+  Value out = Value::list();
+  for (const auto id : tokens) out.items.push_back(Value::integer(id));
+  return out;
+}
+
+std::string answer_of(const TokenScores& scores) {
+  Value line = Value::map(), each = Value::list();
+  for (const float logprob : scores.each) each.items.push_back(Value::number(double(logprob)));
+  line.set("logprob", Value::number(scores.logprob));
+  line.set("is_greedy", Value::boolean(scores.is_greedy));
+  line.set("token_logprobs", std::move(each));
+  return to_json(line);
+}
+
+// A text to generate, and how its answer is cut.
+struct Prompt {
+  size_t line = 0;
+  generation::Request request;
+  std::vector<std::string> until;
+  std::string think_end;  // only what follows it is the answer; empty: all
+};
+
+class LineAnswers {
+ public:
+  LineAnswers(const LineModel& model, const LineSettings& settings, const OnLineAnswer& on_answer)
+      : model_(*model.model),
+        tokenizer_(model.tokenizer),
+        by_engine_(model.by_engine),
+        settings_(settings),
+        on_answer_(on_answer),
+        scorer_(model_, {.max_length = settings.max_length,
+                         .pass_requests = settings.batch,
+                         .share = settings.share,
+                         .stop = settings.stop}) {
+    if (!tokenizer_) return;
+    std::optional<TokenId> prefix;
+    if (settings.prefix_token_id) prefix = TokenId(*settings.prefix_token_id);
+    if (prefix || tokenizer_->bos_id() || tokenizer_->eos_id()) texts_.emplace(tokenizer_, prefix);
+  }
+
+  void answer(const std::vector<std::string>& lines) {
+    left_.assign(lines.size(), 0);
+    parts_.resize(lines.size());
+    for (size_t i = 0; i < lines.size(); ++i) try {
+        read(i, lines[i]);
+      } catch (const UserError& error) {
+        on_answer_(i, error_line(error.what()));
+      }
+    score();
+    generate();
+  }
+
+ private:
+  void read(size_t line, const std::string& text) {
+    Value value = parse_json(text, "line");
+    if (!value.is_map())
+      refuse("line", "is not a JSON object", R"(give such as {"context": "2 + 2 =", "continuation": " 4"})");
+    Fields fields(std::move(value));
+    if (fields.has("about")) return read_about(line, fields);
+    if (fields.has("messages")) return read_messages(line, fields);
+    if (fields.has("continuation_ids")) {
+      ScoreRequest request{fields.ids("context_ids"), fields.ids("continuation_ids")};
+      fields.end();
+      return add_scores(line, {std::move(request)});
+    }
+    if (fields.has("continuation")) {
+      std::string context = fields.text("context");
+      ScoreRequest request = texts().pair(std::move(context), fields.text("continuation"));
+      fields.end();
+      return add_scores(line, {std::move(request)});
+    }
+    if (fields.has("text")) {
+      const std::vector<ScoreRequest> windows = texts().rolling(fields.text("text"), scorer_.max_length());
+      fields.end();
+      return add_scores(line, windows);
+    }
+    if (!fields.has("context") && !fields.has("context_ids"))
+      refuse("line", "asks for nothing",
+             "give context and continuation, context_ids and continuation_ids, text, or context and until");
+    read_prompt(line, fields);
+  }
+
+  const generation::ScoreText& texts() const {
+    if (texts_) return *texts_;
+    if (!tokenizer_)
+      refuse("line", "a text needs a tokenizer, and the model's folder has none",
+             "give context_ids and continuation_ids");
+    refuse("tokenizer", "it has no BOS and no EOS token, so an empty context has no token", "give --prefix-token-id");
+  }
+
+  void add_scores(size_t line, const std::vector<ScoreRequest>& requests) {
+    for (const ScoreRequest& request : requests)
+      if (const std::string problem = scorer_.problem_of(request); !problem.empty()) refuse("line", problem);
+    if (requests.empty()) return on_answer_(line, answer_of({}));
+    left_[line] = requests.size();
+    parts_[line].resize(requests.size());
+    for (size_t i = 0; i < requests.size(); ++i) {
+      requests_.push_back(requests[i]);
+      of_.emplace_back(line, i);
+    }
+  }
+
+  void score() {
+    if (requests_.empty()) return;
+    const auto begin = Clock::now();
+    const generation::ScorerCounts before = scorer_.counts();
+    scorer_.run(requests_, [this](size_t request, const TokenScores& scores) {
+      const auto [line, part] = of_[request];
+      parts_[line][part] = scores;
+      if (--left_[line] > 0) return;
+      TokenScores whole;
+      for (const TokenScores& each : parts_[line]) {
+        whole.logprob += each.logprob;
+        whole.is_greedy &= each.is_greedy;
+        whole.each.insert(whole.each.end(), each.each.begin(), each.each.end());
+      }
+      parts_[line].clear();
+      on_answer_(line, answer_of(whole));
+    });
+    const generation::ScorerCounts& now = scorer_.counts();
+    const int64_t tokens = now.tokens - before.tokens, computed = now.computed - before.computed;
+    log::info(settings_.where, ": ", counted(int64_t(requests_.size()), "request"), ", ",
+              int64_t(double(requests_.size()) / std::max(seconds_since(begin), 1e-9)), " a second; ", tokens,
+              " tokens, of which sharing saved ", tokens > 0 ? 100 * (tokens - computed) / tokens : 0, " %");
+  }
+
+  // Names of the limit, in the order in which the harness prefers them.
+  static std::optional<int64_t> limit_of(Fields& fields) {
+    std::optional<int64_t> limit;
+    for (const char* key : {"max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens"}) {
+      const auto value = fields.take(key);
+      if (!value || value->is_null()) continue;
+      const auto count = value->as_int();
+      if (!count || *count < 1) refuse(key, str(to_json(*value), " is not a number of tokens"));
+      if (!limit) limit = count;
+    }
+    return limit;
+  }
+
+  void read_prompt(size_t line, Fields& fields) {
+    Prompt prompt;
+    prompt.line = line;
+    std::vector<TokenId> ids =
+        fields.has("context_ids") ? fields.ids("context_ids") : texts().encode(fields.text("context"));
+    if (const auto until = fields.take("until"); until && !until->is_null()) {
+      for (const Value& stop : until->is_list() ? until->items : std::vector<Value>{*until}) {
+        if (!stop.is_text()) refuse("until", str(to_json(stop), " is not a string"));
+        prompt.until.push_back(stop.scalar);
+      }
+    }
+    if (fields.has("think_end")) prompt.think_end = fields.text("think_end");
+    const std::optional<int64_t> given = limit_of(fields);
+    prompt.request.config = sampling_of(fields);
+    if (ids.empty() && texts_) ids = {texts_->prefix()};
+    const int64_t longest = scorer_.max_length();
+    int64_t limit = settings_.max_new_tokens;
+    if (given && !settings_.hard_max_new_tokens) {
+      limit = *given;
+      if (limit >= longest)
+        refuse("max_gen_toks", str(limit, " new tokens leave no room for a context: the model reads at most ", longest),
+               "lower it");
+    } else {  // what the context leaves
+      limit = std::min(limit, std::max<int64_t>(1, longest - int64_t(ids.size())));
+    }
+    if (const int64_t room = longest - limit; int64_t(ids.size()) > room) ids.erase(ids.begin(), ids.end() - room);
+    for (const TokenId id : ids)
+      if (id >= model_.vocabulary())
+        refuse("context_ids", str("there is no token ", id, "; the model's vocabulary has ", model_.vocabulary()));
+    if (ids.empty()) refuse("context_ids", "has no tokens");
+    prompt.request.prompt = std::move(ids);
+    generation::GenerationConfig& config = prompt.request.config;
+    config.max_new_tokens = limit;
+    config.max_length.reset();
+    if (tokenizer_)
+      config.stop_strings.assign(prompt.until.begin(), prompt.until.end());
+    else if (!prompt.until.empty())
+      refuse("until", "stop strings need a tokenizer, and the model's folder has none");
+    std::erase_if(config.stop_strings, [](const std::string& stop) { return stop.empty(); });
+    const auto eos = tokenizer_ ? tokenizer_->eos_id() : std::nullopt;
+    if (eos && std::ranges::find(config.eos_token_id, int64_t(*eos)) == config.eos_token_id.end())
+      config.eos_token_id.push_back(*eos);
+    prompts_.push_back(std::move(prompt));
+  }
+
+  // Greedy unless do_sample or a temperature above 0 is given, as the harness has it.
+  generation::GenerationConfig sampling_of(Fields& fields) const {
+    generation::GenerationConfig out;
+    config::Problems problems("line");
+    Value given = fields.rest();
+    const Value* const temperature = given.find("temperature");
+    const double degrees = temperature ? temperature->as_double().value_or(0) : 0;
+    const Value* const asked = given.find("do_sample");
+    const bool draws = asked && !asked->is_null() ? asked->as_bool().value_or(false) : degrees > 0;
+    if (!draws || degrees == 0)
+      std::erase_if(given.entries, [](const auto& entry) { return entry.first == "temperature"; });
+    given.set("do_sample", Value::boolean(draws));
+    config::read_section(config::section_of<generation::GenerationConfig>(), given, &out, "", problems);
+    problems.throw_if_any();
+    out = generation::generation_config(model_.folder(), out);
+    check_together(out);
+    if (out.num_return_sequences > 1) refuse("num_return_sequences", "a line has one answer", "give several lines");
+    return out;
+  }
+
+  void generate() {
+    if (prompts_.empty()) return;
+    std::vector<generation::Request> requests;
+    for (const Prompt& prompt : prompts_) requests.push_back(prompt.request);
+    size_t answered = 0;
+    const auto begin = Clock::now();
+    int64_t tokens = 0;
+    const auto give = [&](size_t index, const std::vector<TokenId>& ids, const std::string& reason) {
+      on_answer_(prompts_[index].line, generated_line(prompts_[index], ids, reason));
+      tokens += int64_t(ids.size());
+      ++answered;
+    };
+    if (settings_.engine) {
+      const std::vector<Generated> all = by_engine_(requests, {});
+      for (size_t i = 0; i < all.size(); ++i) give(i, all[i].tokens, all[i].finish_reason);
+    } else {
+      generation::GeneratorOptions options;
+      if (settings_.batch > 0) options.batch = settings_.batch;
+      options.stop = settings_.stop;
+      generation::Generator(model_, tokenizer_, options)
+          .run(requests, {}, [&](size_t index, const generation::Result& result) {
+            if (result.reason == generation::StopReason::cancelled) throw generation::Scorer::Stopped();
+            give(index, result.tokens, std::string(name_of(result.reason)));
+          });
+    }
+    log::info(settings_.where, ": ", counted(int64_t(answered), "answer"), ", ",
+              int64_t(double(tokens) / std::max(seconds_since(begin), 1e-9)), " new tokens a second");
+  }
+
+  std::string generated_line(const Prompt& prompt, const std::vector<TokenId>& tokens,
+                             const std::string& reason) const {
+    Value line = Value::map();
+    if (tokenizer_) {
+      std::string text = tokenizer_->decode(tokens);
+      if (!prompt.think_end.empty()) {
+        if (const size_t at = text.rfind(prompt.think_end); at != std::string::npos)
+          text.erase(0, at + prompt.think_end.size());
+        text.erase(0, generation::leading_space(text));
+      }
+      line.set("text", Value::text(generation::cut_at(std::move(text), prompt.until)));
+    }
+    line.set("tokens", ids_of(tokens));
+    line.set("finish_reason", Value::text(reason));
+    return to_json(line);
+  }
+
+  void read_messages(size_t line, Fields& fields) {
+    if (!tokenizer_) refuse("messages", "a conversation needs a tokenizer, and the model's folder has none");
+    if (!chat_) chat_.emplace(tokenizer_, settings_.chat_template);
+    Value messages = *fields.take("messages");
+    text::ChatOptions options;
+    options.add_generation_prompt = fields.flag("add_generation_prompt").value_or(true);
+    const bool goes_on = fields.flag("continue_final_message").value_or(false);
+    if (auto extra = fields.take("chat_template_args"); extra && extra->is_map()) options.extra = std::move(*extra);
+    fields.end();
+    Value out = Value::map();
+    out.set("text", Value::text(goes_on ? unfinished(std::move(messages), options) : chat_->text(messages, options)));
+    on_answer_(line, to_json(out));
+  }
+
+  // The conversation up to the end of its last message's content, as transformers 5 finds it.
+  std::string unfinished(Value messages, const text::ChatOptions& options) const {
+    static const std::string tag = "CONTINUE_FINAL_MESSAGE_TAG ", word = tag.substr(0, tag.size() - 1);
+    Value* const content =
+        messages.is_list() && !messages.items.empty() ? messages.items.back().find("content") : nullptr;
+    if (!content || !content->is_text()) refuse("messages", "the last message has no text to go on from");
+    content->scalar += tag;
+    std::string text = chat_->text(messages, options);
+    const size_t at = text.rfind(word);
+    if (at == std::string::npos) refuse("messages", "the chat template does not write the last message's content");
+    const bool keeps_space = text.compare(at, tag.size(), tag) == 0;
+    text.resize(at);
+    if (!keeps_space) text.resize(generation::stripped_length(text));
+    return text;
+  }
+
+  void read_about(size_t line, Fields& fields) {
+    fields.take("about");
+    const bool digests = fields.flag("digests").value_or(false);
+    fields.end();
+    Value out = Value::map();
+    const auto set_id = [&out](const char* key, std::optional<int64_t> id) {
+      out.set(key, id ? Value::integer(*id) : Value());
+    };
+    out.set("version", Value::text(EASYDEL_VERSION));
+    out.set("model", Value::text(model_.folder().string()));
+    out.set("model_type", Value::text(model_.model_type()));
+    out.set("dtype", Value::text(model_.compute_type() == at::kBFloat16 ? "bf16"
+                                 : model_.compute_type() == at::kHalf   ? "fp16"
+                                                                        : "fp32"));
+    int64_t parameters = 0;
+    for (const nn::Entry& entry : model_.parameters().entries())
+      if (!entry.adapter) parameters += entry.elements();
+    out.set("num_parameters", Value::integer(parameters));
+    out.set("max_length", Value::integer(scorer_.max_length()));
+    set_id("eos_token_id", tokenizer_ ? tokenizer_->eos_id() : std::nullopt);
+    set_id("bos_token_id", tokenizer_ ? tokenizer_->bos_id() : std::nullopt);
+    set_id("prefix_token_id", texts_ ? std::optional<int64_t>(texts_->prefix()) : std::nullopt);
+    const auto chat_template = settings_.chat_template ? settings_.chat_template
+                               : tokenizer_            ? tokenizer_->chat_template()
+                                                       : std::nullopt;
+    out.set("chat_template", chat_template ? Value::text(*chat_template) : Value());
+    out.set("template_digest", chat_template ? Value::text(files::sha256(*chat_template)) : Value());
+    out.set("tokenizer_digest", tokenizer_ ? Value::text(tokenizer_digest()) : Value());
+    out.set("isa", Value::text(std::string(kernels::name(kernels::isa()))));
+    out.set("order", Value::text(std::string(kernels::name(kernels::bf16_order()))));
+    if (digests) out.set("weights_digest", Value::text(weights_digest()));
+    on_answer_(line, to_json(out));
+  }
+
+  std::string tokenizer_digest() const {
+    std::string all;
+    for (const std::filesystem::path& file : tokenizer_->files())
+      all += file.filename().string() + " " + files::sha256_of_file(file) + "\n";
+    return files::sha256(all);
+  }
+
+  // Of the values that the model computes with, so that trained weights have their own.
+  std::string weights_digest() const {
+    const at::NoGradGuard no_gradient;
+    std::string all;
+    for (const nn::Entry& entry : model_.parameters().entries()) {
+      all += entry.path;
+      const Tensor values = nn::Parameter(const_cast<nn::Entry*>(&entry)).value().to(at::kCPU).contiguous();
+      all += " " + files::sha256({static_cast<const char*>(values.const_data_ptr()), values.nbytes()}) + "\n";
+    }
+    return files::sha256(all);
+  }
+
+  const models::Model& model_;
+  const std::shared_ptr<const text::Tokenizer>& tokenizer_;
+  const std::function<std::vector<Generated>(const std::vector<generation::Request>&, const GenerateRequest&)>&
+      by_engine_;
+  const LineSettings& settings_;
+  const OnLineAnswer& on_answer_;
+  generation::Scorer scorer_;
+  std::optional<generation::ScoreText> texts_;
+  std::optional<text::ChatRenderer> chat_;
+
+  std::vector<ScoreRequest> requests_;
+  std::vector<std::pair<size_t, size_t>> of_;    // of each request its line, and its number among the line's
+  std::vector<size_t> left_;                     // of each line the requests that are not scored yet
+  std::vector<std::vector<TokenScores>> parts_;  // of each line
+  std::vector<Prompt> prompts_;
+};
+
+}  // namespace
+
+void answer_lines(const std::vector<std::string>& lines, const LineModel& model, const LineSettings& settings,
+                  const OnLineAnswer& on_answer) try {
+  LineAnswers(model, settings, on_answer).answer(lines);
+} catch (const generation::Scorer::Stopped&) {
+  log::info(settings.where, ": stopped");
+}
+
+}  // namespace easydel::elarge
