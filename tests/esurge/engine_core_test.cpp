@@ -11,6 +11,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/models/model.h"
+#include "easydel/text/output/answer_language.h"
 #include "support/data.h"
 
 namespace easydel::esurge {
@@ -109,6 +110,32 @@ TEST(Engine, SeparatesTheReasoningOfAConversation) {
   EXPECT_EQ(output.outputs[0].reasoning_content, "ab");
   EXPECT_EQ(output.outputs[0].text, "ok");
   EXPECT_TRUE(output.outputs[0].tool_calls.is_null());
+}
+
+TEST(Engine, MakesTheCallsThatALanguageAsksFor) {
+  Engine engine(story());
+  const Value tools = parse_json(
+      R"([{"function": {"name": "f", "parameters": {"properties": {"x": {"enum": ["a", "b"]}}, "required": ["x"],
+          "additionalProperties": false}}}])");
+  const text::AnswerRules rules{.tools = {&tools.items[0]}, .required = true, .parallel = false};
+  for (const char* format : {"hermes", "mistral", "deepseek_v31"}) {
+    Request request = request_of("Tom", 200);
+    request.constraint = text::answer_language({format, ""}, rules);
+    request.sampling.temperature = 1;
+    request.sampling.seed = 3;
+    const RequestOutput output = engine.generate(request);
+    ASSERT_EQ(output.outputs.size(), 1u) << output.error;
+    const text::Message message = text::parse_output(output.outputs[0].text, {format, ""});
+    ASSERT_EQ(message.tool_calls.size(), 1u) << output.outputs[0].text;
+    EXPECT_EQ(message.tool_calls[0].name, "f");
+    const std::string& arguments = message.tool_calls[0].arguments;
+    EXPECT_TRUE(arguments == R"({"x": "a"})" || arguments == R"({"x": "b"})") << arguments;
+  }
+  Request both = request_of("Tom", 9);
+  both.constraint = text::constrain::Language{};
+  both.sampling.guided_decoding = GuidedDecoding{};
+  both.sampling.guided_decoding->json_object = true;
+  EXPECT_THROW(engine.generate(both), UserError);
 }
 
 TEST(Engine, EndsAStreamThatItsReaderLeaves) {

@@ -7,13 +7,10 @@ namespace {
 
 using text::constrain::Language;
 
-// Every part with its size, so that two languages never have one key.
 std::string key_of(const Language& language, const std::vector<text::TokenId>& ends) {
-  std::string key = std::to_string(int(language.kind));
-  for (const text::TokenId end : ends) key += "," + std::to_string(end);
-  key += ":" + language.source;
-  for (const std::string& choice : language.choices) key += std::to_string(choice.size()) + ":" + choice;
-  return key;
+  std::string key;
+  for (const text::TokenId end : ends) key += std::to_string(end) + ",";
+  return key + ":" + language.key();
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ void RequestPreparer::settle_config(PreparedRequest& prepared) const {
   not_built(config.output_scores, "output_scores");
   not_built(config.output_logits, "output_logits");
   // A text under a constraint has an end in any case.
-  if (!given && (!sampling.ignore_eos || sampling.guided_decoding)) {
+  if (!given && (!sampling.ignore_eos || sampling.guided_decoding || prepared.request.constraint)) {
     config.eos_token_id = defaults_.eos_token_id;
     if (config_.extra_eos_token_ids)
       for (const int64_t id : *config_.extra_eos_token_ids) config.eos_token_id.push_back(id);
@@ -151,13 +151,16 @@ void RequestPreparer::settle_constraint(PreparedRequest& prepared) const {
     prepared.allowed.resize(text::constrain::mask_words(vocabulary_));
     for (const int64_t id : *sampling.allowed_token_ids) prepared.allowed[size_t(id) / 64] |= uint64_t(1) << (id % 64);
   }
-  if (!sampling.guided_decoding) return;
+  const std::optional<text::constrain::Language>& own = prepared.request.constraint;
+  if (own && sampling.guided_decoding)
+    refuse("guided_decoding", "the request has a constraint already", "give one of them");
+  if (!own && !sampling.guided_decoding) return;
   if (!tokenizer_) refuse("guided_decoding", "needs a tokenizer");
   const auto& ends = prepared.config.eos_token_id;
   if (ends.empty())
     refuse("guided_decoding", "the model has no end token, so no text could end", "give stop_token_ids");
-  prepared.constraint =
-      constraints_->get(sampling.guided_decoding->language(), std::vector<TokenId>(ends.begin(), ends.end()));
+  prepared.constraint = constraints_->get(own ? *own : sampling.guided_decoding->language(),
+                                          std::vector<TokenId>(ends.begin(), ends.end()));
 }
 
 PreparedRequest RequestPreparer::prepare(Request request) const {

@@ -31,6 +31,8 @@ struct Request {
   // How tokens are chosen and what ends an answer, complete, instead of these fields of `sampling` and the model's
   // defaults. Its number of results and its limits of length and time have no effect; those of `sampling` have.
   std::optional<generation::GenerationConfig> generation = {};
+  // A constraint on the answer that a document cannot say, instead of sampling.guided_decoding.
+  std::optional<text::constrain::Language> constraint = {};
 };
 
 // A request as a document: {"prompt": text or ids | "prompt_token_ids": ids | "messages": list, "tools"?: list,

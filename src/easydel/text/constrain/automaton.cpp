@@ -172,6 +172,10 @@ class AutomatonBuilder {
     out_.states_.push_back({.edges = uint32_t(out_.edges_.size()), .calls = uint32_t(out_.calls_.size())});
     out_.root_ = 0;
     out_.takes_empty_ = nullable_[0];
+    for (uint32_t r = 0; r < rules_.size(); ++r) {
+      out_.rules_[r].marker = grammar_.rules()[rules_[r]].marker;
+      out_.has_markers_ = out_.has_markers_ || out_.rules_[r].marker;
+    }
     if (std::ranges::none_of(rules_, [&](RuleId rule) { return grammar_.rules()[rule].free; })) return;
     out_.free_.resize(out_.states_.size());
     for (StateId s = 0; s + 1 < out_.states_.size(); ++s)

@@ -34,8 +34,9 @@ class Automaton {
   };
   struct Rule {
     StateId start = 0;
-    ByteSet first;       // the bytes that its texts begin with
-    ByteSet follow;      // the bytes that may come after its texts, wherever it is called
+    ByteSet first;   // the bytes that its texts begin with
+    ByteSet follow;  // the bytes that may come after its texts, wherever it is called
+    bool marker = false;
     uint32_t order = 0;  // greater than that of every rule that calls it before writing a byte
   };
 
@@ -54,6 +55,9 @@ class Automaton {
   size_t memory_bytes() const;
   // In this state any bytes may follow, and tokens that are not text too (the free text around a triggered constraint).
   bool is_free(StateId state) const { return !free_.empty() && free_[state]; }
+  // This state is of a marker, for which a special token may stand.
+  bool is_marker(StateId state) const { return rules_[states_[state].rule].marker; }
+  bool has_markers() const { return has_markers_; }
 
  private:
   friend class AutomatonBuilder;
@@ -62,6 +66,7 @@ class Automaton {
   std::vector<Call> calls_;
   std::vector<Rule> rules_;
   std::vector<bool> free_;
+  bool has_markers_ = false;
   RuleId root_ = 0;
   bool takes_empty_ = false;
 };

@@ -13,6 +13,8 @@
 namespace easydel::text::constrain {
 namespace {
 
+RuleId read_language(const Language& language, Grammar& grammar);
+
 // The whole text matches. Anchors are resolved here: `begin` holds in what is reached from the start without a
 // character, `end` in states from which the end is.
 RuleId read_regex(std::string_view pattern, Grammar& grammar) {
@@ -63,36 +65,15 @@ RuleId read_choices(const std::vector<std::string>& choices, Grammar& grammar) {
   return rule;
 }
 
-RuleId read_language(const Language& language, Grammar& grammar) {
-  switch (language.kind) {
-    case Language::Kind::json_schema:
-      return read_schema(language.source, grammar);
-    case Language::Kind::json_object:
-      return any_object(grammar);
-    case Language::Kind::regex:
-      return read_regex(language.source, grammar);
-    case Language::Kind::choice:
-      return read_choices(language.choices, grammar);
-    case Language::Kind::grammar:
-      return read_gbnf(language.source, grammar);
-  }
-  throw Bug("constraint: a kind of language that there is not");
-}
-
-std::string_view name_of(Language::Kind kind) {
-  static constexpr std::string_view names[] = {"JSON schema", "JSON object", "regex", "choice", "grammar"};
-  return names[size_t(kind)];
-}
-
 // Free text: the automaton of Aho and Corasick (doi:10.1145/360825.360855) over the markers, from which a marker that
 // is complete leads to what has to follow it.
 class FreeText {
  public:
-  FreeText(const std::vector<Trigger>& triggers, Grammar& grammar) : grammar_(grammar) {
+  FreeText(const std::vector<std::string>& markers, Grammar& grammar) : grammar_(grammar) {
     nodes_.emplace_back();
-    for (size_t i = 0; i < triggers.size(); ++i) {
+    for (size_t i = 0; i < markers.size(); ++i) {
       uint32_t at = 0;
-      for (const char byte : triggers[i].marker) {
+      for (const char byte : markers[i]) {
         const auto [next, is_new] = nodes_[at].next.emplace(uint8_t(byte), uint32_t(nodes_.size()));
         at = next->second;
         if (is_new) nodes_.emplace_back(), grammar.work().add_states();
@@ -156,6 +137,100 @@ class FreeText {
   std::vector<Node> nodes_;
 };
 
+// Languages after markers of free text. `again[i]`: after the one of marker i the text is free again. `required`: the
+// text may not end before the first marker.
+RuleId read_free_text(const std::vector<std::string>& markers, const std::vector<Language>& after,
+                      const std::vector<bool>& again, bool required, Grammar& grammar) {
+  constexpr size_t max_triggers = 256;
+  if (markers.empty()) refuse("triggers", "there are none", "give at least one, or no constraint");
+  if (markers.size() > max_triggers)
+    refuse("triggers", str("there are ", markers.size(), "; at most ", max_triggers, " are accepted"), "give fewer");
+  check(markers.size() == after.size(), "constraint: ", markers.size(), " markers and ", after.size(), " languages");
+  std::vector<RuleId> languages;
+  for (size_t i = 0; i < markers.size(); ++i) {
+    if (markers[i].empty()) refuse(str("trigger ", i + 1), "has no marker", "give the text that it follows");
+    if (markers[i].size() > max_choice_bytes)
+      refuse(str("trigger ", i + 1), str("has a marker of more than ", max_choice_bytes, " bytes"), "shorten it");
+    languages.push_back(read_language(after[i], grammar));
+    grammar.set_shared(languages[i]);  // its states are not free text
+  }
+  FreeText text(markers, grammar);
+  std::vector<ExprId> calls, calls_and_text;
+  const std::vector<bool> never(markers.size(), false);
+  const RuleId free = grammar.add_rule("free text");
+  grammar.set_free(free);
+  for (size_t i = 0; i < markers.size(); ++i) {
+    calls.push_back(grammar.call(languages[i]));
+    calls_and_text.push_back(again[i] ? grammar.sequence({calls[i], grammar.call(free)}) : calls[i]);
+  }
+  if (!required || std::ranges::find(again, true) != again.end()) grammar.define(free, text.expr(calls, again, true));
+  if (!required) return free;
+  // Before the first marker the text may not end.
+  const RuleId root = grammar.add_rule("text before the first marker");
+  grammar.set_free(root);
+  grammar.define(root, text.expr(calls_and_text, never, false));
+  return root;
+}
+
+RuleId read_marker(const std::string& text, Grammar& grammar) {
+  if (text.empty()) refuse("marker", "is empty", "give its text");
+  const RuleId rule = grammar.add_rule("'" + text + "'");
+  grammar.set_marker(rule);
+  grammar.define(rule, grammar.literal(text));
+  return rule;
+}
+
+RuleId read_parts(const Language& language, Grammar& grammar) {
+  std::vector<ExprId> parts;
+  for (const Language& part : language.parts) parts.push_back(grammar.call(read_language(part, grammar)));
+  const RuleId rule = grammar.add_rule("the parts");
+  if (language.kind == Language::Kind::sequence) {
+    grammar.define(rule, grammar.sequence(std::move(parts)));
+  } else if (language.kind == Language::Kind::any_of) {
+    grammar.define(rule, grammar.choice(std::move(parts)));
+  } else {
+    check(parts.size() == 1 || parts.size() == 2, "constraint: a list of ", parts.size(), " parts");
+    const ExprId next = parts.size() == 2 ? grammar.sequence({parts[1], parts[0]}) : parts[0];
+    const int64_t least = std::max<int64_t>(language.min, 1), most = language.max;
+    const ExprId list = most == 0
+                            ? grammar.nothing()
+                            : grammar.sequence({parts[0], grammar.repeat(next, least - 1, most < 0 ? -1 : most - 1)});
+    grammar.define(rule, language.min > 0 ? list : grammar.optional(list));
+  }
+  return rule;
+}
+
+RuleId read_language(const Language& language, Grammar& grammar) {
+  switch (language.kind) {
+    case Language::Kind::json_schema:
+      return read_schema(language.source, grammar);
+    case Language::Kind::json_object:
+      return any_object(grammar);
+    case Language::Kind::regex:
+      return read_regex(language.source, grammar);
+    case Language::Kind::choice:
+      return read_choices(language.choices, grammar);
+    case Language::Kind::grammar:
+      return read_gbnf(language.source, grammar);
+    case Language::Kind::marker:
+      return read_marker(language.source, grammar);
+    case Language::Kind::free_text:
+      return read_free_text(language.choices, language.parts,
+                            std::vector<bool>(language.parts.size(), !language.ends_text), language.min > 0, grammar);
+    case Language::Kind::sequence:
+    case Language::Kind::any_of:
+    case Language::Kind::repeat:
+      return read_parts(language, grammar);
+  }
+  throw Bug("constraint: a kind of language that there is not");
+}
+
+std::string_view name_of(Language::Kind kind) {
+  static constexpr std::string_view names[] = {"JSON schema", "JSON object", "regex",  "choice", "grammar",
+                                               "marker",      "sequence",    "choice", "list",   "free text"};
+  return names[size_t(kind)];
+}
+
 }  // namespace
 
 std::shared_ptr<const Automaton> compile(const Language& language, const std::atomic<bool>* cancel) {
@@ -167,37 +242,28 @@ std::shared_ptr<const Automaton> compile(const Language& language, const std::at
 
 std::shared_ptr<const Automaton> compile(const std::vector<Trigger>& triggers, bool required,
                                          const std::atomic<bool>* cancel) {
-  constexpr size_t max_triggers = 256;
-  if (triggers.empty()) refuse("triggers", "there are none", "give at least one, or no constraint");
-  if (triggers.size() > max_triggers)
-    refuse("triggers", str("there are ", triggers.size(), "; at most ", max_triggers, " are accepted"), "give fewer");
+  std::vector<std::string> markers;
+  std::vector<Language> languages;
+  std::vector<bool> again;
+  for (const Trigger& trigger : triggers) {
+    markers.push_back(trigger.marker);
+    languages.push_back(trigger.language);
+    again.push_back(!trigger.ends_text);
+  }
   Work work(cancel);
   Grammar grammar(work);
-  std::vector<RuleId> languages;
-  for (size_t i = 0; i < triggers.size(); ++i) {
-    if (triggers[i].marker.empty()) refuse(str("trigger ", i + 1), "has no marker", "give the text that it follows");
-    if (triggers[i].marker.size() > max_choice_bytes)
-      refuse(str("trigger ", i + 1), str("has a marker of more than ", max_choice_bytes, " bytes"), "shorten it");
-    languages.push_back(read_language(triggers[i].language, grammar));
-    grammar.set_shared(languages[i]);  // its states are not free text
-  }
-  FreeText text(triggers, grammar);
-  std::vector<ExprId> calls, calls_and_text;
-  std::vector<bool> again, never(triggers.size(), false);
-  const RuleId free = grammar.add_rule("free text");
-  grammar.set_free(free);
-  for (size_t i = 0; i < triggers.size(); ++i) {
-    calls.push_back(grammar.call(languages[i]));
-    again.push_back(!triggers[i].ends_text);
-    calls_and_text.push_back(again[i] ? grammar.sequence({calls[i], grammar.call(free)}) : calls[i]);
-  }
-  grammar.define(free, text.expr(calls, again, true));
-  if (!required) return std::make_shared<const Automaton>(compile(grammar, free, "triggers"));
-  // Before the first marker the text may not end.
-  const RuleId root = grammar.add_rule("text before the first marker");
-  grammar.set_free(root);
-  grammar.define(root, text.expr(calls_and_text, never, false));
+  const RuleId root = read_free_text(markers, languages, again, required, grammar);
   return std::make_shared<const Automaton>(compile(grammar, root, "triggers"));
+}
+
+std::string Language::key() const {
+  std::string out = str(int(kind), ",", min, ",", max, ",", int(ends_text), ",", source.size(), ":", source);
+  for (const std::string& choice : choices) out += str(",", choice.size(), ":", choice);
+  for (const Language& part : parts) {
+    const std::string key = part.key();
+    out += str(";", key.size(), ":", key);
+  }
+  return out;
 }
 
 }  // namespace easydel::text::constrain

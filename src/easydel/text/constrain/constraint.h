@@ -82,9 +82,11 @@ class Matcher {
   void walk(const TokenTrie& trie, const Position& from, Mask mask);
   std::shared_ptr<const Constraint::Known> known(StateId state);
   std::shared_ptr<const Constraint::Known> learn(StateId state);
-  void add_ends(Mask mask) const;
+  void add_ends(Mask mask);
   bool is_free() const;
   bool accept_special(std::string_view text);
+  // The position after a marker that is spelled so; a dead one: none may come now.
+  Position after_marker(std::string_view text);
 
   std::shared_ptr<const Constraint> constraint_;
   Stacks stacks_;

@@ -39,6 +39,7 @@ struct GrammarRule {
   ExprId body = no_expr;  // no_expr: not defined yet
   bool shared = false;    // stays a rule of its own, so that what is known of it serves every place that calls it
   bool free = false;      // free text around triggered constraints
+  bool marker = false;    // a text for which a special token may stand
 };
 
 class Grammar {
@@ -60,6 +61,7 @@ class Grammar {
   RuleId add_rule(std::string name, bool shared = false);
   void set_shared(RuleId rule) { rules_[rule].shared = true; }
   void set_free(RuleId rule) { rules_[rule].free = rules_[rule].shared = true; }
+  void set_marker(RuleId rule) { rules_[rule].marker = rules_[rule].shared = true; }
   void define(RuleId rule, ExprId body) { rules_[rule].body = body; }
 
   // Puts the bodies of small rules that do not lead back to themselves where they are called, so that fewer texts cross

@@ -93,11 +93,29 @@ bool Matcher::is_free() const {
                              [&](const Config& config) { return constraint_->automaton().is_free(config.state); });
 }
 
-void Matcher::add_ends(Mask mask) const {
+void Matcher::add_ends(Mask mask) {
   if (position_.may_end)
     for (const TokenId id : constraint_->tokens().ends()) set_bit(mask, id);
   if (is_free())
     for (const auto& [text, id] : constraint_->tokens().special()) set_bit(mask, id);
+  if (!constraint_->automaton().has_markers()) return;
+  const size_t mark = stacks_.mark();
+  for (const auto& [text, id] : constraint_->tokens().special()) {
+    if (!after_marker(text).dead()) set_bit(mask, id);
+    stacks_.release(mark);
+  }
+}
+
+Position Matcher::after_marker(std::string_view text) {
+  Position at = position_, to;
+  for (const char byte : text) {
+    stacks_.step(at, uint8_t(byte), to, true);
+    std::swap(at, to);
+    if (at.dead()) return at;
+  }
+  // The whole marker, not its beginning.
+  std::erase_if(at.configs, [&](const Config& config) { return constraint_->automaton().is_marker(config.state); });
+  return at;
 }
 
 template <class OnNode>
@@ -230,9 +248,16 @@ bool Matcher::accept(TokenId token) {
   return special != tokens.special().end() && accept_special(special->first);
 }
 
-// In free text a special token may be a marker. Any other one leaves the text as it is, and a marker that has begun
-// before it does not go on after it.
+// A special token may stand for a marker that may come now. In free text any other one leaves the text as it is, and a
+// marker that has begun before it does not go on after it.
 bool Matcher::accept_special(std::string_view text) {
+  if (constraint_->automaton().has_markers()) {
+    if (Position after = after_marker(text); !after.dead()) {
+      position_ = std::move(after);
+      stacks_.compact(position_);
+      return true;
+    }
+  }
   std::vector<Config> anew;
   const Automaton& automaton = constraint_->automaton();
   for (const Config& config : position_.configs)

@@ -110,9 +110,11 @@ void Stacks::end_rules(Position& to) {
   }
 }
 
-void Stacks::advance(Config from, uint8_t byte, Position& to) {
+void Stacks::advance(Config from, uint8_t byte, Position& to, bool markers_only) {
   const auto edges = automaton_.edges(from.state);
-  if (automaton_.state(from.state).exact && edges.size() > 6) {
+  if (markers_only && !automaton_.is_marker(from.state)) {
+    // Only what is called here may be a marker.
+  } else if (automaton_.state(from.state).exact && edges.size() > 6) {
     const auto after = std::ranges::upper_bound(edges, byte, {}, &Automaton::Edge::first);
     if (after != edges.begin() && std::prev(after)->last >= byte) arrive({std::prev(after)->to, from.frame}, to);
   } else {
@@ -130,11 +132,11 @@ void Stacks::advance(Config from, uint8_t byte, Position& to) {
   }
 }
 
-void Stacks::step(const Position& from, uint8_t byte, Position& to) {
+void Stacks::step(const Position& from, uint8_t byte, Position& to, bool markers_only) {
   to.configs.clear();
   to.may_end = to.escapes = false;
   if (++steps_ == 0) std::ranges::fill(ended_at_, 0), steps_ = 1;
-  for (const Config& config : from.configs) advance(config, byte, to);
+  for (const Config& config : from.configs) advance(config, byte, to, markers_only);
   // Rules that begin with this byte, callers before callees, so that all callers of a rule are known when it begins.
   while (!pending_orders_.empty()) {
     std::ranges::pop_heap(pending_orders_, std::greater());
@@ -142,7 +144,7 @@ void Stacks::step(const Position& from, uint8_t byte, Position& to) {
     pending_orders_.pop_back();
     const FrameId frame = frame_of(pending_[rule]);
     pending_[rule].clear();
-    advance({automaton_.rule(rule).start, frame}, byte, to);
+    advance({automaton_.rule(rule).start, frame}, byte, to, markers_only);
   }
   end_rules(to);
   tidy_configs(to.configs);

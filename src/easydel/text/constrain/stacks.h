@@ -38,7 +38,8 @@ class Stacks {
 
   Position begin() const;
   // The position after one more byte. Not thread-safe.
-  void step(const Position& from, uint8_t byte, Position& to);
+  // `markers_only`: the byte has to be of a marker.
+  void step(const Position& from, uint8_t byte, Position& to, bool markers_only = false);
   // The position at these configurations.
   Position at(const std::vector<Config>& configs);
   // What is possible after the rules whose frame is `frame` have ended, without a byte.
@@ -68,7 +69,7 @@ class Stacks {
   }
   FrameId intern(const std::vector<Config>& configs);
   void place(FrameId frame);
-  void advance(Config from, uint8_t byte, Position& to);
+  void advance(Config from, uint8_t byte, Position& to, bool markers_only);
   void arrive(Config at, Position& to);
   void end_rules(Position& to);
   FrameId frame_of(std::vector<Config>& callers);

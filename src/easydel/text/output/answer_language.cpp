@@ -1,0 +1,181 @@
+#include "easydel/text/output/answer_language.h"
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/base/json_text.h"
+#include "easydel/text/output/call_shapes.h"
+#include "easydel/text/output/reasoning_parsers.h"
+#include "easydel/text/output/tool_parsers.h"
+
+namespace easydel::text {
+namespace {
+
+using constrain::Language;
+using Pieces = CallShape::Pieces;
+
+constexpr int64_t max_numbered_calls = 16;
+
+const Value& function_of(const Value& tool) {
+  const Value* const inner = tool.find("function");
+  return inner && inner->is_map() ? *inner : tool;
+}
+
+bool is_strict(const Value& tool) {
+  const Value* const strict = function_of(tool).find("strict");
+  return strict && strict->as_bool().value_or(false);
+}
+
+// The arguments are an object whatever the schema says.
+Language arguments_of(const Value& tool, bool by_schema) {
+  const Value* const parameters = function_of(tool).find("parameters");
+  if (!by_schema || !parameters || !parameters->is_map()) return {.kind = Language::Kind::json_object};
+  Value schema = *parameters;
+  if (!schema.find("type")) schema.set("type", Value::text("object"));
+  return {.kind = Language::Kind::json_schema, .source = to_json(schema)};
+}
+
+void append(std::vector<Language>& to, const Pieces& pieces) {
+  for (const std::string_view piece : pieces) to.push_back(Language::marker(std::string(piece)));
+}
+
+class Calls {
+ public:
+  Calls(const CallShape& shape, const AnswerRules& rules) : shape_(shape), rules_(rules) {}
+
+  // The first marker, and what follows it.
+  std::string first_marker() const {
+    const Pieces& first = shape_.open.empty() ? shape_.before_name : shape_.open;
+    return std::string(first.front());
+  }
+  Language after_first_marker() const {
+    Language out = all();
+    // all() begins with `open`, or with a list whose first call begins with `before_name`.
+    if (!shape_.open.empty()) {
+      out.parts.erase(out.parts.begin());
+      return out;
+    }
+    std::vector<Language> parts = {one(0, 1)};
+    if (several()) {
+      Language more{.kind = Language::Kind::repeat, .parts = {joined_call()}};
+      parts.push_back(std::move(more));
+    }
+    append(parts, shape_.close);
+    return Language::sequence(std::move(parts));
+  }
+  Language all() const {
+    std::vector<Language> parts;
+    append(parts, shape_.open);
+    if (shape_.numbered && several()) {
+      parts.push_back(numbered(0));
+    } else {
+      parts.push_back(one(0, 0));
+      if (several()) parts.push_back({.kind = Language::Kind::repeat, .parts = {joined_call()}});
+    }
+    append(parts, shape_.close);
+    return Language::sequence(std::move(parts));
+  }
+
+ private:
+  bool several() const { return shape_.several && rules_.parallel; }
+
+  // Call number `number` without the first `skipped` pieces before its name.
+  Language one(int64_t number, size_t skipped) const {
+    std::vector<Language> any;
+    for (const Value* const tool : rules_.tools) {
+      const Value* const name = function_of(*tool).find("name");
+      std::string spelled = name ? name->scalar : "";
+      if (shape_.before_name.back().ends_with('"')) {  // in a JSON string
+        spelled = json_text(spelled);
+        spelled = spelled.substr(1, spelled.size() - 2);
+      }
+      if (shape_.numbered) spelled += str(":", number);
+      std::vector<Language> call = {Language::marker(spelled)};
+      append(call, shape_.after_name);
+      call.push_back(arguments_of(*tool, rules_.required || is_strict(*tool)));
+      any.push_back(Language::sequence(std::move(call)));
+    }
+    std::vector<Language> parts;
+    append(parts, Pieces(shape_.before_name.begin() + int64_t(skipped), shape_.before_name.end()));
+    parts.push_back(Language::any_of(std::move(any)));
+    append(parts, shape_.after_arguments);
+    return Language::sequence(std::move(parts));
+  }
+  Language joined_call() const {
+    std::vector<Language> parts;
+    append(parts, shape_.between);
+    parts.push_back(one(0, 0));
+    return Language::sequence(std::move(parts));
+  }
+  Language numbered(int64_t number) const {
+    std::vector<Language> parts = {one(number, 0)};
+    if (number + 1 < max_numbered_calls)
+      parts.push_back({.kind = Language::Kind::repeat, .parts = {numbered(number + 1)}, .max = 1});
+    return Language::sequence(std::move(parts));
+  }
+
+  const CallShape& shape_;
+  const AnswerRules& rules_;
+};
+
+// `answer` after the reasoning that the format begins with, if it does.
+Language after_reasoning(Language answer, const OutputFormat& format, const AnswerRules& rules) {
+  const ReasoningFormat* const reasoning = format.reasoning.empty() ? nullptr : find_reasoning_format(format.reasoning);
+  if (!reasoning || reasoning->closes.empty()) return answer;
+  const Markers& closes = reasoning->closes;
+  Language blanks{.kind = Language::Kind::regex, .source = "[ \\n]{0,4}"};
+  Language reasoned{.kind = Language::Kind::free_text, .min = 1, .ends_text = true};
+  for (const std::string& close : closes) {
+    reasoned.choices.push_back(close);
+    reasoned.parts.push_back(Language::sequence({blanks, answer}));
+  }
+  const auto has = [&](const Markers& markers) {
+    return std::ranges::any_of(markers, [&](const std::string& m) { return rules.begun.find(m) != std::string::npos; });
+  };
+  const bool prompt_reason = !reasoning->prompt.empty() && rules.begun.find(reasoning->prompt) != std::string::npos;
+  if (has(closes)) return answer;  // the prompt has ended it
+  using Thinking = OutputOptions::Thinking;
+  using Start = ReasoningFormat::Start;
+  const bool implicit =
+      rules.thinking != Thinking::off &&
+      (reasoning->start == Start::implicit || (reasoning->start == Start::asked && rules.thinking == Thinking::on));
+  if (has(reasoning->opens) || prompt_reason || implicit) return reasoned;
+  if (rules.thinking == Thinking::off || reasoning->opens.empty()) return answer;
+  std::vector<Language> ways = {answer};
+  for (const std::string& open : reasoning->opens)
+    ways.push_back(Language::sequence({Language::marker(open), reasoned}));
+  return Language::any_of(std::move(ways));
+}
+
+}  // namespace
+
+std::optional<constrain::Language> answer_language(const OutputFormat& format, const AnswerRules& rules) {
+  const bool strict = std::ranges::any_of(rules.tools, [](const Value* tool) { return is_strict(*tool); });
+  const bool calls_matter = rules.required || strict || (rules.content && !rules.tools.empty());
+  if (!calls_matter && !rules.content) return std::nullopt;
+  const ReasoningFormat* const reasoning = format.reasoning.empty() ? nullptr : find_reasoning_format(format.reasoning);
+  if (reasoning && reasoning->harmony)
+    refuse("response_format", "answers in channels ('" + format.reasoning + "') cannot be constrained",
+           "leave tool_choice required, strict and response_format out");
+  if (!calls_matter) return after_reasoning(*rules.content, format, rules);
+  const CallShape* const shape = find_call_shape(format.tools);
+  if (!shape)
+    refuse("tool_choice",
+           format.tools.empty() ? "the model has no format of calls"
+                                : "calls in the format '" + format.tools + "' cannot be constrained",
+           "use tool_choice auto without strict and response_format");
+  const Calls calls(*shape, rules);
+  if (rules.required) return after_reasoning(calls.all(), format, rules);
+  if (rules.content) return after_reasoning(Language::any_of({*rules.content, calls.all()}), format, rules);
+  if (calls.first_marker().find_first_of("{[") == 0 && !calls.first_marker().starts_with("[TOOL_CALLS]"))
+    refuse("tools",
+           "calls in the format '" + format.tools +
+               "' have no marker, so strict cannot hold with tool_choice "
+               "auto",
+           "use tool_choice required, or leave strict out");
+  // Reasoning is free text like the rest.
+  return Language{
+      .kind = Language::Kind::free_text, .choices = {calls.first_marker()}, .parts = {calls.after_first_marker()}};
+}
+
+}  // namespace easydel::text

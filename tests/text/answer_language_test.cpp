@@ -1,0 +1,261 @@
+// Answers that keep to a request's tools and formats: random texts of their languages, read by the parsers.
+#include "easydel/text/output/answer_language.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "easydel/base/error.h"
+#include "easydel/text/constrain/constraint.h"
+#include "easydel/text/output/call_shapes.h"
+#include "json_check.h"
+#include "support/data.h"
+
+namespace easydel::text {
+namespace {
+
+using constrain::Language;
+using constrain::Position;
+using constrain::Stacks;
+using Thinking = OutputOptions::Thinking;
+
+const Value& tools() {
+  static const Value out = parse_json(R"([
+    {"type": "function", "function": {"name": "get \"x\"", "strict": true, "parameters": {"type": "object", "properties":
+      {"city": {"enum": ["Paris", "Köln"]}, "days": {"type": "integer", "minimum": 1, "maximum": 14}},
+      "required": ["city", "days"], "additionalProperties": false}}},
+    {"type": "function", "function": {"name": "stop", "parameters": {"properties": {}, "additionalProperties": false}}}
+  ])");
+  return out;
+}
+
+// Names in JSON may have quotes, others not.
+Value tools_of(std::string_view format) {
+  Value out = tools();
+  if (!find_call_shape(format)->before_name.back().ends_with('"'))
+    out.items[0].find("function")->set("name", Value::text("get_x"));
+  return out;
+}
+
+AnswerRules rules_of(const Value& tools, bool required) {
+  AnswerRules out{.required = required};
+  for (const Value& tool : tools.items) out.tools.push_back(&tool);
+  return out;
+}
+
+// Whether the text is one of the language, or the beginning of one.
+enum class Reading { accepted, begun, refused };
+Reading read(const Language& language, std::string_view text) {
+  const auto automaton = constrain::compile(language);
+  Stacks stacks(*automaton);
+  Position at = stacks.begin(), next;
+  for (const char byte : text) {
+    stacks.step(at, uint8_t(byte), next);
+    if (next.dead()) return Reading::refused;
+    std::swap(at, next);
+  }
+  return at.may_end ? Reading::accepted : Reading::begun;
+}
+
+// Random bytes that the language allows, until it has to end or may and does.
+std::string random_text(const Language& language, std::mt19937& random, std::string_view begin = "") {
+  const auto automaton = constrain::compile(language);
+  Stacks stacks(*automaton);
+  Position at = stacks.begin(), next;
+  std::string out;
+  while (out.size() < 4000) {
+    if (at.may_end && (at.configs.empty() || random() % 2 == 0)) return out;
+    std::vector<uint8_t> bytes;
+    if (out.size() < begin.size()) {
+      bytes = {uint8_t(begin[out.size()])};
+    } else {
+      for (int byte = 0; byte < 256; ++byte) {
+        stacks.step(at, uint8_t(byte), next);
+        if (!next.dead()) bytes.push_back(uint8_t(byte));
+      }
+    }
+    if (bytes.empty()) break;
+    const uint8_t byte = bytes[random() % bytes.size()];
+    stacks.step(at, byte, next);
+    EXPECT_FALSE(next.dead()) << out;
+    std::swap(at, next);
+    out += char(byte);
+  }
+  ADD_FAILURE() << "no end: " << out;
+  return out;
+}
+
+void expect_declared(const Message& message, const Value& tools, const std::string& text) {
+  for (const ToolCall& call : message.tool_calls) {
+    const auto tool = std::ranges::find_if(
+        tools.items, [&](const Value& one) { return one.find("function")->find("name")->scalar == call.name; });
+    ASSERT_NE(tool, tools.items.end()) << call.name << " in " << text;
+    EXPECT_TRUE(easydel::test::is_valid(*tool->find("function")->find("parameters"), parse_json(call.arguments)))
+        << call.arguments << " in " << text;
+  }
+}
+
+TEST(AnswerLanguage, MakesCallsThatTheFormatsParserReads) {
+  std::mt19937 random(5);
+  size_t formats = 0;
+  for (const std::string& format : tool_parser_names()) {
+    const CallShape* const shape = find_call_shape(format);
+    if (!shape) continue;
+    ++formats;
+    const Value own = tools_of(format);
+    AnswerRules rules = rules_of(own, true);
+    size_t calls = 0, most = 0;
+    for (int i = 0; i < 12; ++i) {
+      rules.parallel = i % 3 > 0;
+      const std::string text = random_text(*answer_language({format, ""}, rules), random);
+      const Message message = parse_output(text, {format, ""}, {.tools = own, .certain = true});
+      ASSERT_GE(message.tool_calls.size(), 1u) << format << ": " << text;
+      if (!rules.parallel) {
+        EXPECT_EQ(message.tool_calls.size(), 1u) << format << ": " << text;
+      }
+      EXPECT_EQ(message.content, "") << format << ": " << text;
+      expect_declared(message, own, format + ": " + text);
+      calls += message.tool_calls.size();
+      most = std::max(most, message.tool_calls.size());
+    }
+    EXPECT_EQ(most > 1, shape->several) << format;
+  }
+  EXPECT_EQ(formats, 22u);
+}
+
+TEST(AnswerLanguage, KeepsStrictArgumentsToTheirSchemaUnderAuto) {
+  const Value own = tools();
+  const Language language = *answer_language({"hermes", ""}, rules_of(own, false));
+  const std::string call = R"(<tool_call>
+{"name": "get \"x\"", "arguments": )";
+  EXPECT_EQ(read(language, "Any text < tool."), Reading::accepted);
+  EXPECT_EQ(read(language, "Text " + call + R"({"city": "Paris", "days": 3}})" + "\n</tool_call>"), Reading::accepted);
+  EXPECT_EQ(read(language, "Text " + call + R"({"city": "Paris", "days": 3}})" + "\n</tool_call> and text"),
+            Reading::accepted);
+  EXPECT_EQ(read(language, call + R"({"city": "Rome)"), Reading::refused);
+  // The other tool is not strict: any object.
+  EXPECT_EQ(read(language, "<tool_call>\n{\"name\": \"stop\", \"arguments\": {\"y\": 1}}\n</tool_call>"),
+            Reading::accepted);
+  EXPECT_EQ(read(language, "<tool_call>\n{\"name\": \"other"), Reading::refused);
+  Value free = own;
+  free.items[0].find("function")->set("strict", Value::boolean(false));
+  EXPECT_EQ(answer_language({"hermes", ""}, rules_of(free, false)), std::nullopt);
+}
+
+TEST(AnswerLanguage, LetsReasoningComeFirst) {
+  AnswerRules rules{.content = Language{.kind = Language::Kind::regex, .source = "[0-9]+"}};
+  const OutputFormat qwen{"hermes", "qwen3"}, r1{"", "deepseek_r1"};
+  const auto outcome = [&](const OutputFormat& format, std::string_view text) {
+    return read(*answer_language(format, rules), text);
+  };
+  EXPECT_EQ(outcome({"", ""}, "12"), Reading::accepted);
+  EXPECT_EQ(outcome({"", ""}, "a"), Reading::refused);
+  EXPECT_EQ(outcome(qwen, "12"), Reading::accepted);
+  EXPECT_EQ(outcome(qwen, "<think>well</think>\n\n12"), Reading::accepted);
+  EXPECT_EQ(outcome(qwen, "<think>well</think>\n\na"), Reading::refused);
+  EXPECT_EQ(outcome(qwen, "<think>1"), Reading::begun);
+  EXPECT_EQ(outcome(qwen, "well"), Reading::refused);
+  EXPECT_EQ(outcome(r1, "well</think>12"), Reading::accepted);
+  EXPECT_EQ(outcome(r1, "12"), Reading::begun);
+  rules.begun = "<think>\n";
+  EXPECT_EQ(outcome(qwen, "well</think>12"), Reading::accepted);
+  EXPECT_EQ(outcome(qwen, "12"), Reading::begun);
+  rules.begun = "<think>\n\n</think>\n\n";
+  EXPECT_EQ(outcome(qwen, "12"), Reading::accepted);
+  EXPECT_EQ(outcome(qwen, "well"), Reading::refused);
+  rules.begun = "";
+  rules.thinking = Thinking::off;
+  EXPECT_EQ(outcome(qwen, "<think>"), Reading::refused);
+}
+
+TEST(AnswerLanguage, AllowsContentOrCalls) {
+  const Value own = tools();
+  AnswerRules rules = rules_of(own, false);
+  rules.content = Language{.kind = Language::Kind::json_schema, .source = R"({"type": "integer"})"};
+  const Language language = *answer_language({"hermes", ""}, rules);
+  EXPECT_EQ(read(language, "12"), Reading::accepted);
+  EXPECT_EQ(read(language, "<tool_call>\n{\"name\": \"stop\", \"arguments\": {}}\n</tool_call>"), Reading::accepted);
+  EXPECT_EQ(read(language, "text"), Reading::refused);
+}
+
+TEST(AnswerLanguage, RefusesFormatsThatCannotBeConstrained) {
+  const Value own = tools();
+  const auto refused = [&](const OutputFormat& format, bool required) {
+    try {
+      answer_language(format, rules_of(own, required));
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused({"pythonic", ""}, true),
+            "tool_choice: calls in the format 'pythonic' cannot be constrained\n"
+            "    use tool_choice auto without strict and response_format");
+  EXPECT_EQ(refused({"", ""}, true),
+            "tool_choice: the model has no format of calls\n"
+            "    use tool_choice auto without strict and response_format");
+  EXPECT_EQ(refused({"llama3_json", ""}, false),
+            "tools: calls in the format 'llama3_json' have no marker, so strict cannot hold with tool_choice auto\n"
+            "    use tool_choice required, or leave strict out");
+  EXPECT_EQ(refused({"openai", "gptoss"}, true),
+            "response_format: answers in channels ('gptoss') cannot be constrained\n"
+            "    leave tool_choice required, strict and response_format out");
+}
+
+TEST(ConstrainMarkers, MayBeSpecialTokens) {
+  using namespace constrain;
+  const std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(test::test_data("tokenizers/falcon_like.json.gz"));
+  const TokenId special = *tokenizer->id_of("</s>");
+  ASSERT_TRUE(tokenizer->is_special(special));
+  const TokenId other = *tokenizer->id_of("<unk>"), letter = *tokenizer->id_of("b");
+  const auto bytes = std::make_shared<const TokenBytes>(tokenizer, std::vector<TokenId>{});
+  const Language end = Language::marker("</s>"), letters{.kind = Language::Kind::regex, .source = "[a-c]"};
+  const auto constraint =
+      std::make_shared<const Constraint>(compile(Language::sequence({letters, end, letters, end})), bytes);
+  Matcher matcher(constraint);
+  std::vector<MaskWord> mask(mask_words(bytes->size()));
+  const auto allows = [&](TokenId id) { return matcher.fill(mask), has_token(mask, id); };
+  EXPECT_FALSE(allows(special));
+  EXPECT_FALSE(matcher.accept(special));
+  EXPECT_TRUE(matcher.accept(letter));
+  EXPECT_TRUE(allows(special));
+  EXPECT_FALSE(allows(other));
+  EXPECT_FALSE(allows(letter));
+  EXPECT_TRUE(allows(*tokenizer->id_of("<")));  // the same text from other tokens
+  EXPECT_FALSE(matcher.accept(other));
+  EXPECT_TRUE(matcher.accept(special));
+  EXPECT_FALSE(allows(special));
+  EXPECT_TRUE(matcher.accept(letter));
+  EXPECT_TRUE(matcher.accept(special));
+  EXPECT_TRUE(matcher.must_end());
+  // A longer text than a special token's is not that token, nor is a shorter one.
+  for (const char* marker : {"</s>!", "</s", "<"}) {
+    Matcher near(
+        std::make_shared<const Constraint>(compile(Language::sequence({Language::marker(marker), letters})), bytes));
+    EXPECT_FALSE(near.accept(special)) << marker;
+    near.fill(mask);
+    EXPECT_FALSE(has_token(mask, special)) << marker;
+  }
+}
+
+TEST(ConstrainLists, CountTheirParts) {
+  const Language a{.kind = Language::Kind::choice, .choices = {"a"}}, comma = Language::marker(",");
+  const auto list = [&](int64_t min, int64_t max, bool commas, std::string_view text) {
+    Language out{.kind = Language::Kind::repeat, .parts = {a}, .min = min, .max = max};
+    if (commas) out.parts.push_back(comma);
+    return read(out, text);
+  };
+  EXPECT_EQ(list(0, -1, true, ""), Reading::accepted);
+  EXPECT_EQ(list(0, -1, true, "a,a,a"), Reading::accepted);
+  EXPECT_EQ(list(0, -1, true, "a,"), Reading::begun);
+  EXPECT_EQ(list(2, 3, true, "a"), Reading::begun);
+  EXPECT_EQ(list(2, 3, true, "a,a,a,"), Reading::refused);
+  EXPECT_EQ(list(1, 2, false, "aa"), Reading::accepted);
+  EXPECT_EQ(list(1, 2, false, "aaa"), Reading::refused);
+  EXPECT_EQ(list(0, 0, false, "a"), Reading::refused);
+  const Language other{.kind = Language::Kind::choice, .choices = {"a,"}};
+  EXPECT_NE(Language::sequence({a, other}).key(), Language::sequence({other, a}).key());
+}
+
+}  // namespace
+}  // namespace easydel::text
