@@ -2,6 +2,7 @@
 #include "easydel/config/tables.h"
 #include "easydel/server/api_key.h"
 #include "easydel/server/chat_request.h"
+#include "easydel/server/embedding_request.h"
 #include "easydel/server/messages_request.h"
 #include "easydel/server/responses_request.h"
 #include "easydel/server/serve_config.h"
@@ -21,6 +22,10 @@ template const Section& section_of<server::ResponsesRequest>();
 template const Section& section_of<server::MessagesFields>();
 template const Section& section_of<server::MessagesOnlyFields>();
 template const Section& section_of<server::MessagesRequest>();
+template const Section& section_of<server::EmbeddingsRequest>();
+template const Section& section_of<server::RerankRequest>();
+template const Section& section_of<server::ScoreRequest>();
+template const Section& section_of<server::ClassifyRequest>();
 template const Section& section_of<server::TextOnlyFields>();
 template const Section& section_of<server::TextRequest>();
 template const Section& section_of<server::TokenizeRequest>();
