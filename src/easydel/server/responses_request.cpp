@@ -296,6 +296,7 @@ ChatRequest chat_request_of(const ResponsesRequest& request, const Value& histor
   const Value input = input_items(fields.input);
   items.items.insert(items.items.end(), input.items.begin(), input.items.end());
   out.conversation.messages = messages_of_items(items);
+  if (out.conversation.messages.items.empty()) refuse("input", "has nothing to answer", "give a text or a message");
   if (fields.tools.is_list()) out.conversation.tools = nested_functions(fields.tools);
   out.conversation.chat_template_kwargs = fields.chat_template_kwargs;
   out.conversation.enable_thinking = fields.enable_thinking;
