@@ -42,6 +42,28 @@ TEST(Score, EqualsTheWholeMatrixOfLogitsWithItsGradients) {
   EXPECT_TRUE(c.weight.grad().allclose(c.weight_again.grad(), 1e-4, 1e-5));
 }
 
+TEST(Score, GivesTheEntropyAGradientIfAsked) {
+  Case c;
+  const ScoreRequest request{
+      .temperature = 0.7, .multiplier = 1.5, .softcap = 4, .entropy = true, .entropy_gradient = true, .chunk = 5};
+  const ScoreResult found = score(c.hidden, {c.weight, c.weight, nullptr}, {}, c.labels, request);
+  const Tensor logits = (at::matmul(c.hidden_again, c.weight_again.t()) * 1.5 / 4).tanh() * 4 / 0.7;
+  const Tensor all = at::log_softmax(logits, 1), own = all.gather(1, c.labels.unsqueeze(1)).squeeze(1);
+  const Tensor entropy = -(all.exp() * all).sum(1), g = at::randn({23}), h = at::randn({23});
+  EXPECT_TRUE(found.entropy.allclose(entropy, 1e-4, 1e-5));
+  (found.logps * g + found.entropy * h).sum().backward();
+  (own * g + entropy * h).sum().backward();
+  EXPECT_TRUE(c.hidden.grad().allclose(c.hidden_again.grad(), 1e-4, 1e-5));
+  EXPECT_TRUE(c.weight.grad().allclose(c.weight_again.grad(), 1e-4, 1e-5));
+}
+
+TEST(Score, OfLogitsIsThatOfTheirHiddenStates) {
+  Case c;
+  const Tensor weight = c.weight.detach();
+  const Tensor logps = score(c.hidden.detach(), {weight, weight, nullptr}, {}, c.labels, {}).logps;
+  EXPECT_TRUE(label_logps(head_product(c.hidden.detach(), {weight, weight, nullptr}, {}, {}), c.labels).equal(logps));
+}
+
 TEST(Score, DoesNotDependOnTheChunk) {
   Case c;
   const auto logps = [&](int64_t chunk) {

@@ -39,6 +39,7 @@ struct Options {
   ChatOptions chat;
   probe::LogitsCommand logits;
   probe::EngineCommand engine;
+  probe::RolloutCommand rollout;
   probe::ReplayCommand replay;
   ScoreCommand score;
   ExportOptions export_;
@@ -157,6 +158,22 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
       ->allow_extra_args(false);
   one->add_option("--pages", o.engine.pages, "Number of pages of each kind, instead of what the free memory allows");
   one->add_option("--draft", o.engine.draft, "Model folder of a draft model; not built yet");
+  one = add_command(*probes, o, "rollout", "Sample completions as training does, and score them by its forward", "",
+                    [&o] { return probe::run_rollout(o.rollout, print); });
+  one->add_option("model", o.rollout.model, "Model folder")->required();
+  one->add_option("--jsonl", o.rollout.lines, "JSON Lines file with prompts or prompt_token_ids; -: standard input");
+  one->add_option("--temperature", o.rollout.temperature, "Temperature; 0: the likeliest token")
+      ->check(CLI::NonNegativeNumber);
+  one->add_option("--top-p", o.rollout.top_p, "Sample from the smallest set of tokens of this probability")
+      ->check(CLI::Range(0.0, 1.0));
+  one->add_option("--top-k", o.rollout.top_k, "Sample from this many of the likeliest tokens; 0: all")
+      ->check(CLI::NonNegativeNumber);
+  one->add_option("--max-new-tokens", o.rollout.max_new_tokens, "Tokens of a completion")->check(CLI::PositiveNumber);
+  one->add_option("--group", o.rollout.group, "Completions per prompt")->check(CLI::PositiveNumber);
+  one->add_option("--batch", o.rollout.batch, "Sequences that are decoded, and scored, together")
+      ->check(CLI::PositiveNumber);
+  one->add_option("--seed", o.rollout.seed, "Seed of the draws");
+  one->add_option("--dtype", o.rollout.dtype, "Dtype of the computation: fp32, bf16, auto (the checkpoint's)");
   one = add_command(*probes, o, "replay", "Repeat a recorded training run with the trainer", "",
                     [&o] { return probe::run_replay(o.replay); });
   one->add_option("case", o.replay.test_case, "JSON file of the case")->required();

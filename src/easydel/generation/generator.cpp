@@ -197,7 +197,10 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
     std::vector<int64_t> count;
     std::vector<Search*> prefilled, decoded;
     int64_t budget = prefill;
-    for (const auto& search : running)
+    for (const auto& search : running) {
+      // Its prompt is being computed for another result of the same request.
+      const auto shares = [&](const Search* other) { return other != search.get() && other->shares_prompt(*search); };
+      if (search->untouched() && std::ranges::any_of(prefilled, shares)) continue;
       for (Sequence& sequence : search->sequences()) {
         if (!sequence.waiting()) continue;
         if (sequence.unseen() == 1 && sequence.seen > 0 && (passes.outgrown(sequence) || !search->keeps_cache()))
@@ -210,11 +213,16 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
           budget -= count.back();
         }
       }
+    }
     const bool prefilling = !prompts.empty();
     if (!prefilling) count.assign(decoding.size(), 1);
     passes.run(prefilling ? prompts : decoding, count);
     std::vector<Search*>& part = prefilling ? prefilled : decoded;
-    part.erase(std::ranges::unique(part).begin(), part.end());
+    part.erase(std::unique(part.begin(), part.end()), part.end());
+    if (prefilling)
+      for (size_t i = 0, computed = part.size(); i < computed; ++i)
+        for (const auto& search : running)
+          if (search->adopt_prompt(*part[i], passes.cache())) part.push_back(search.get());
     for (Search* search : part) {
       if (search->ready()) search->advance(passes.cache());
       (prefilling ? search->prefill_seconds : search->decode_seconds) += seconds_since(begin);

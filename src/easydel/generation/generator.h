@@ -32,6 +32,7 @@ struct Request {
   GenerationConfig config;
   std::vector<TokenId> negative_prompt = {};  // with guidance_scale; none: the prompt's last token
   AllowedTokens allowed = {};                 // what may follow, if not everything
+  bool logps = false;                         // results have log-probabilities; not with beams
 };
 
 // One result; a request has config.num_return_sequences of them.
@@ -48,6 +49,10 @@ struct Result {
   // Only if requested: for each new token (including the end token) the row [vocabulary] from which it was chosen,
   // after and before processors. With beams: log-probabilities after, logits before.
   std::vector<std::vector<float>> scores, logits;
+  // Only if requested: the log-probability of each new token (including the end token) at the temperature, over the
+  // whole vocabulary by the model's own scores, and over what processors and warpers left. The first are the same bits
+  // as those of nn::Head::score on the whole text, for families whose memory does not depend on roles.
+  std::vector<float> logps, kept_logps;
 };
 
 struct GeneratorOptions {

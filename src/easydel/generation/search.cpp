@@ -1,5 +1,8 @@
 #include "easydel/generation/search.h"
 
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -8,9 +11,19 @@
 #include "easydel/base/error.h"
 #include "easydel/generation/answer_text.h"
 #include "easydel/generation/sampler.h"
+#include "easydel/ops/score.h"
 
 namespace easydel::generation {
 namespace {
+
+// A copy, [1, vocabulary].
+Tensor row_of(std::span<const float> scores) {
+  return at::from_blob(const_cast<float*>(scores.data()), {1, int64_t(scores.size())}, at::kFloat).clone();
+}
+
+float log_probability(const Tensor& row, TokenId token) {
+  return ops::label_logps(row, at::full({1}, int64_t(token), at::kLong)).item<float>();
+}
 
 class SingleSearch final : public Search {
  public:
@@ -31,10 +44,16 @@ class SingleSearch final : public Search {
     const std::span<float> scores = rows[0];
     Result& result = results_[0];
     if (config.output_logits) result.logits.push_back(std::move(logits_[0]));
+    const Tensor logits = request_.logps ? row_of(scores) : Tensor();
     apply(chain_, {tokens, request_.prompt.size()}, scores);
     if (config.output_scores) result.scores.emplace_back(scores.begin(), scores.end());
     const TokenId token = config.greedy() ? likeliest(scores) : pick(scores, draw(config.seed, choice_, tokens.size()));
     for (Sequence& sequence : sequences_) sequence.tokens.push_back(token);
+    if (request_.logps) {
+      const double temperature = config.temperature > 0 ? config.temperature : 1;
+      result.logps.push_back(log_probability(temperature == 1 ? logits : logits.div(temperature), token));
+      result.kept_logps.push_back(log_probability(row_of(scores), token));
+    }
     accept(token);
   }
 
@@ -79,6 +98,24 @@ Search::Search(const Request& request, size_t first, int64_t max_length, size_t 
     sequences_[width].tokens =
         request.negative_prompt.empty() ? std::vector{request.prompt.back()} : request.negative_prompt;
   for (Sequence& sequence : sequences_) sequence.prompt = sequence.tokens.size();
+}
+
+bool Search::untouched() const {
+  return !done_ && std::ranges::all_of(sequences_, [](const Sequence& sequence) {
+    return sequence.seen == 0 && sequence.tokens.size() == sequence.prompt && !sequence.scores.defined();
+  });
+}
+
+bool Search::adopt_prompt(Search& from, nn::Cache& cache) {
+  if (!untouched() || !from.shares_prompt(*this) || !from.ready()) return false;
+  for (size_t i = 0; i < sequences_.size(); ++i) {
+    const Sequence& made = from.sequences_[i];
+    if (made.tokens.size() != made.prompt) return false;  // it has gone on already
+    cache.copy(made.slot, sequences_[i].slot);
+    sequences_[i].seen = made.seen, sequences_[i].known = made.known;
+    sequences_[i].scores = made.scores.clone();
+  }
+  return true;
 }
 
 bool Search::ready() const { return !done_ && std::ranges::none_of(sequences_, &Sequence::waiting); }

@@ -54,6 +54,12 @@ class Search {
   bool ready() const;
   bool keeps_cache() const { return request_.config.use_cache; }
   size_t first() const { return first_; }
+  // Takes over what a search of the same request has computed of the prompt, if this one has computed nothing. Returns
+  // whether it has.
+  bool adopt_prompt(Search& from, nn::Cache& cache);
+  // Whether `other` will be able to adopt this one's prompt.
+  bool shares_prompt(const Search& other) const { return &request_ == &other.request_ && keeps_cache(); }
+  bool untouched() const;              // nothing has been computed for it
   std::vector<Result> take_results();  // once done
 
   double prefill_seconds = 0, decode_seconds = 0;

@@ -11,20 +11,21 @@ namespace easydel::nn {
 class Pass;
 
 struct ScoreOptions {
-  double temperature = 1.0;     // logits are divided by it
-  bool entropy = false;         // for a metric
-  bool correct = false;         // whether the label is the greatest logit
-  bool mean_logit = false;      // mean of the row's logits
-  bool uniform = false;         // mean over the vocabulary of the log-probabilities (label smoothing)
-  bool log_normalizer = false;  // log-sum-exp of the row (z-loss)
-  int64_t chunk = 0;            // tokens at a time; 0: chosen by size
+  double temperature = 1.0;       // logits are divided by it
+  bool entropy = false;           // of the row's distribution
+  bool entropy_gradient = false;  // whether the entropy is differentiable
+  bool correct = false;           // whether the label is the greatest logit
+  bool mean_logit = false;        // mean of the row's logits
+  bool uniform = false;           // mean over the vocabulary of the log-probabilities (label smoothing)
+  bool log_normalizer = false;    // log-sum-exp of the row (z-loss)
+  int64_t chunk = 0;              // tokens at a time; 0: chosen by size
 };
 
 struct Scores {
   Tensor logps;           // fp32 [n], differentiable: log p(label)
   Tensor uniform;         // fp32 [n], differentiable; undefined unless asked for
   Tensor log_normalizer;  // fp32 [n], differentiable; undefined unless asked for
-  Tensor entropy;         // fp32 [n], no gradient; undefined unless asked for
+  Tensor entropy;         // fp32 [n], differentiable with entropy_gradient; undefined unless asked for
   Tensor correct;         // bool [n]
   Tensor mean_logit;      // fp32 [n], no gradient
 };
@@ -36,7 +37,7 @@ class Head {
   // hidden [n, size] -> logits fp32 [n, vocabulary]. For generation and scoring of few rows.
   virtual Tensor logits(const Tensor& hidden, Pass& pass) const = 0;
   // hidden [n, size], labels int64 [n], every label in [0, vocabulary). Gradients flow to hidden and to the head's
-  // weight through logps, uniform and log_normalizer.
+  // weight through logps, uniform and log_normalizer, and through the entropy where that is asked for.
   virtual Scores score(const Tensor& hidden, const Tensor& labels, Pass& pass,
                        const ScoreOptions& options = {}) const = 0;
   // The features of hidden states [n, size] that are multiplied by the vocabulary's rows; with gradients.

@@ -28,6 +28,7 @@ Scores LmHead::score(const Tensor& hidden, const Tensor& labels, Pass& pass, con
   ops::ScoreRequest request;
   request.temperature = options.temperature;
   request.entropy = options.entropy;
+  request.entropy_gradient = options.entropy_gradient;
   request.correct = options.correct;
   request.mean_logit = options.mean_logit;
   request.uniform = options.uniform;

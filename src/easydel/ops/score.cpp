@@ -1,6 +1,7 @@
 #include "easydel/ops/score.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -87,6 +88,13 @@ void read_logits(const Tensor& logits, const Tensor& labels, const OfLogits& out
   out.logps.copy_(logits.gather(1, labels.unsqueeze(1)).squeeze(1) - out.lse);
   if (out.correct.defined()) out.correct.copy_(logits.argmax(1) == labels);
   if (out.entropy.defined()) out.entropy.copy_(out.lse - (logits - out.lse.unsqueeze(1)).exp_().mul_(logits).sum(1));
+}
+
+// scale x gradient of the logits from that of each row's entropy, -p (log p + entropy).
+Tensor entropy_gradient(const Tensor& logits, const Tensor& lse, const Tensor& on_entropy, double scale) {
+  const Tensor logps = logits - lse.unsqueeze(1), p = logps.exp();
+  const Tensor entropy = -(p * logps).sum(1, true);
+  return p.mul_(logps + entropy).mul_(on_entropy.unsqueeze(1) * -scale);
 }
 
 // Writes scale x gradient into g, which may be the logits, from the gradients of each row's results (undefined: zero).
@@ -180,9 +188,11 @@ struct Score : torch::autograd::Function<Score> {
       context->saved_data["softcap"] = request.softcap;
       context->saved_data["uniform"] = request.uniform;
       context->saved_data["log_normalizer"] = request.log_normalizer;
+      context->saved_data["entropy"] = request.entropy && request.entropy_gradient;
       WeightGradient::remember(context, master);
       variable_list constant;
-      for (const Tensor& t : {entropy, correct, mean})
+      if (entropy.defined() && !request.entropy_gradient) constant.push_back(entropy);
+      for (const Tensor& t : {correct, mean})
         if (t.defined()) constant.push_back(t);
       context->mark_non_differentiable(constant);
     }
@@ -217,7 +227,7 @@ struct Score : torch::autograd::Function<Score> {
     };
     const auto dense = [](const Tensor& t) { return t.defined() ? t.contiguous() : t; };
     const Tensor on_label = dense(gradients[next++]), on_uniform = dense(take("uniform"));
-    const Tensor on_normalizer = dense(take("log_normalizer"));
+    const Tensor on_normalizer = dense(take("log_normalizer")), on_entropy = take("entropy");
     Tensor first;
     if (const auto found = context->saved_data.find("first"); found != context->saved_data.end()) {
       first = found->second.toTensor();
@@ -239,12 +249,16 @@ struct Score : torch::autograd::Function<Score> {
                           ? std::exchange(first, Tensor())
                           : chunk_logits(part(hidden), matrix, bias, rows_of(added, begin, end), shape, &bent);
       // Computed directly in the dtype of gradients between layers if nothing else has to be done to it.
-      const bool done = !bent.defined() && !db.defined();
+      const bool done = !bent.defined() && !db.defined() && !on_entropy.defined();
       const bool in_place = !done || hidden.scalar_type() == at::kFloat;
       Tensor g = in_place ? logits : at::empty(logits.sizes(), done ? hidden.options() : logits.options());
       const auto some = [&](const Tensor& t) { return t.defined() ? part(t) : t; };
+      const double scale = shape.multiplier / shape.temperature;
+      const Tensor by_entropy =
+          on_entropy.defined() ? entropy_gradient(logits, part(normalizer), part(on_entropy), scale) : Tensor();
       differentiate(logits, g, part(labels), part(normalizer), some(on_label), some(on_uniform), some(on_normalizer),
-                    shape.multiplier / shape.temperature);
+                    scale);
+      if (by_entropy.defined()) g.add_(by_entropy);
       if (bent.defined()) g.mul_(bent.square_().neg_().add_(1.0));
       if (db.defined()) db.add_(g.sum(0));
       g = g.to(hidden.scalar_type());
@@ -268,6 +282,12 @@ Tensor head_product(const Tensor& hidden, const Matrix& weight, const Tensor& bi
   // Subtracting +0 changes no number; adding it would turn -0 into +0.
   for (const Factors& one : added) logits.sub_(multiply(one.x.neg(), one.weight, {}, at::kFloat));
   return logits;
+}
+
+Tensor label_logps(const Tensor& logits, const Tensor& labels) {
+  const Tensor logps = at::empty({logits.size(0)}, logits.options()), lse = at::empty_like(logps);
+  read_logits(logits, labels, {logps, lse, {}, {}});
+  return logps;
 }
 
 ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const Tensor& labels,

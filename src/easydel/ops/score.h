@@ -13,12 +13,14 @@ struct ScoreRequest {
   double multiplier = 1.0;   // multiplies the products, before the temperature
   double softcap = 0.0;      // after the multiplier: softcap * tanh(logit / softcap); 0: off
   bool entropy = false, correct = false, mean_logit = false, uniform = false, log_normalizer = false;
-  int64_t chunk = 0;  // tokens per chunk; 0: chosen by size
+  bool entropy_gradient = false;  // the entropy is differentiable; costs a copy of a chunk of logits in the backward
+  int64_t chunk = 0;              // tokens per chunk; 0: chosen by size
 };
 
 struct ScoreResult {
   Tensor logps, uniform, log_normalizer;  // fp32 [n], differentiable
-  Tensor entropy, correct, mean_logit;    // no gradient; undefined unless requested
+  Tensor entropy;                         // fp32 [n]; differentiable with entropy_gradient
+  Tensor correct, mean_logit;             // no gradient; undefined unless requested
 };
 
 // hidden [n, size], weight [vocabulary, size], bias [vocabulary] or undefined, labels int64 [n]. `added`: further
@@ -29,5 +31,8 @@ ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias
 // The logits without a gradient, fp32 [n, vocabulary]: the product with the weight, the bias and the `added` products.
 // An added product of zeros changes no bit, not even that of -0.
 Tensor head_product(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const std::vector<Factors>& added);
+
+// The log-probabilities that score() takes from these fp32 logits [n, vocabulary], to the bit: fp32 [n], no gradient.
+Tensor label_logps(const Tensor& logits, const Tensor& labels);
 
 }  // namespace easydel::ops

@@ -40,6 +40,18 @@ int answer_lines(const std::string& name, const Output& print, Answer answer) {
   return 0;
 }
 
+// The lines of a JSON Lines file that are not empty.
+std::vector<std::string> lines_of(const std::string& name) {
+  std::vector<std::string> out;
+  answer_lines(
+      name, [](std::string_view) {},
+      [&](const std::string& line) {
+        out.push_back(line);
+        return std::string();
+      });
+  return out;
+}
+
 }  // namespace
 
 int run_logits(const LogitsCommand& command) {
@@ -76,19 +88,24 @@ int run_logits(const LogitsCommand& command) {
   return 0;
 }
 
+int run_rollout(const RolloutCommand& command, const Output& out) {
+  RolloutRequest request{hub::resolve_model(command.model, "probe rollout"), {}};
+  request.temperature = command.temperature, request.top_p = command.top_p, request.top_k = command.top_k;
+  request.max_new_tokens = command.max_new_tokens, request.group = command.group, request.batch = command.batch;
+  request.seed = command.seed;
+  request.dtype = models::dtype_setting(command.dtype, "--dtype");
+  request.lines = lines_of(command.lines);
+  core().rollout(request, out);
+  return 0;
+}
+
 int run_engine(const EngineCommand& command, const Output& out) {
   if (!command.draft.empty())
     refuse("--draft", "a draft model is not built yet", "leave it out; tokens are the same without it");
   Value document = Value::map(), model = Value::map();
   model.set("name_or_path", Value::text(command.model));
   document.set("model", model);
-  EngineRequest request{elarge::configuration(document, command.set), {}, command.pages};
-  answer_lines(
-      command.lines, [](std::string_view) {},
-      [&](const std::string& line) {
-        request.lines.push_back(line);
-        return std::string();
-      });
+  EngineRequest request{elarge::configuration(document, command.set), lines_of(command.lines), command.pages};
   core().engine(request, out);
   return 0;
 }

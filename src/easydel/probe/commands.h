@@ -26,6 +26,13 @@ struct EngineCommand {
   std::optional<int64_t> pages;
 };
 int run_engine(const EngineCommand& command, const Output& out);
+struct RolloutCommand {
+  std::string model, lines = "-", dtype = "fp32";
+  double temperature = 1, top_p = 1;
+  int64_t top_k = 0, max_new_tokens = 64, group = 1, batch = 16;
+  uint64_t seed = 0;
+};
+int run_rollout(const RolloutCommand& command, const Output& out);
 struct ReplayCommand {
   std::string test_case, root, output, params;
 };

@@ -31,6 +31,14 @@ struct EngineRequest {
   std::vector<std::string> lines;  // of JSON
   std::optional<int64_t> pages;    // of each kind; nothing: what memory allows
 };
+struct RolloutRequest {
+  std::filesystem::path model;
+  std::vector<std::string> lines;  // of JSON: prompts
+  double temperature = 1, top_p = 1;
+  int64_t top_k = 0, max_new_tokens = 64, group = 1, batch = 16;
+  uint64_t seed = 0;
+  models::DTypeSetting dtype = models::DTypeSetting::fp32;  // of the computation
+};
 struct ReplayRequest {
   std::filesystem::path test_case, root, output;
   std::optional<std::filesystem::path> parameters;
@@ -41,6 +49,7 @@ class Core {
   virtual ~Core() = default;
   virtual void logits(const LogitsRequest& request) = 0;
   virtual void engine(const EngineRequest& request, const elarge::Output& out) = 0;
+  virtual void rollout(const RolloutRequest& request, const elarge::Output& out) = 0;
   virtual void replay(const ReplayRequest& request) = 0;
   // The kinds of recorded cases whose answers need torch.
   virtual const std::vector<VectorKind>& vector_kinds() = 0;

@@ -6,6 +6,7 @@
 #include "easydel/probe/engine_lines.h"
 #include "easydel/probe/logits.h"
 #include "easydel/probe/replay.h"
+#include "easydel/probe/rollout_lines.h"
 #include "easydel/probe/vectors.h"
 
 namespace easydel::probe {
@@ -27,6 +28,7 @@ class TorchCore final : public Core {
     probe::logits(request.model, request.inputs, request.output, options);
   }
   void engine(const EngineRequest& request, const elarge::Output& out) override { engine_lines(request, out); }
+  void rollout(const RolloutRequest& request, const elarge::Output& out) override { rollout_lines(request, out); }
   void replay(const ReplayRequest& request) override {
     const Replay replay = probe::replay(request.test_case, request.root);
     files::write(request.output, replay.lines);

@@ -1,5 +1,6 @@
 // Continues prompts with the model in its current state, for methods that generate their own examples while they train.
-// Ids in, ids out: nothing is decoded and encoded again.
+// Ids in, ids out: nothing is decoded and encoded again. There is no second copy of the weights; keys and values are
+// freed when a call returns.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +8,29 @@
 #include <vector>
 
 #include "easydel/generation/generation_config.h"
+#include "easydel/generation/generator.h"
 #include "easydel/models/model.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::train {
+
+// A prompt to be continued config.num_return_sequences times.
+struct SampleRequest {
+  std::vector<int32_t> prompt;
+  uint64_t seed = 0;  // of its draws, which depend on it, the index of the result and the position alone
+};
+
+struct Sample {
+  std::vector<int32_t> ids;  // new ones, including the end token
+  // Of each id at the temperature: over the whole vocabulary (the same bits as those of the training forward, except in
+  // families that same_bits() names), and over what penalties, top-k, top-p and min-p left.
+  std::vector<float> logps, kept_logps;
+  generation::StopReason reason = generation::StopReason::end;
+  bool ended() const { return reason == generation::StopReason::end; }
+};
+
+// The seed of a prompt's draws in a generation.
+uint64_t draw_seed(uint64_t seed, int64_t generation, uint64_t prompt);
 
 class Sampler {
  public:
@@ -22,6 +42,17 @@ class Sampler {
   // depend only on config.seed and the prompt. No gradients. Throws UserError like generation::Generator::run.
   std::vector<std::vector<int32_t>> run(const std::vector<std::vector<int32_t>>& prompts,
                                         const generation::GenerationConfig& config) const;
+  // The results of each request, one request after the other. `batch`: sequences that are decoded together, rounded up
+  // to whole groups; the samples do not depend on it. The prompt of a group is computed once.
+  std::vector<Sample> sample(const std::vector<SampleRequest>& requests, const generation::GenerationConfig& config,
+                             int64_t batch = default_batch) const;
+  // Bytes of keys and values while a batch of sequences of this length is sampled.
+  int64_t memory_bytes(int64_t sequences, int64_t length) const;
+  // False: tokens that are generated are computed in another order than those of a prompt (recurrences, compressed
+  // attention), so log-probabilities differ in their last bits from those of the training forward.
+  bool same_bits() const;
+
+  static constexpr int64_t default_batch = 64;
 
  private:
   std::shared_ptr<const models::Model> model_;

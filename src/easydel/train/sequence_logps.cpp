@@ -6,10 +6,22 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+
 namespace easydel::train {
 
 Tensor SequenceScores::sums(const Tensor& per_token) const {
   return at::zeros({lengths.size(0)}, per_token.options()).index_add(0, sequence, per_token);
+}
+
+data::Example learned_example(std::span<const int32_t> prompt, std::span<const int32_t> completion) {
+  std::vector<int32_t> ids(prompt.begin(), prompt.end());
+  ids.insert(ids.end(), completion.begin(), completion.end());
+  std::vector<uint8_t> learn(ids.size(), 1);
+  std::fill_n(learn.begin(), prompt.size(), uint8_t{0});
+  data::Example out;
+  out.add_sequence(ids, learn);
+  return out;
 }
 
 SequenceScores score_sequences(const models::Model& model, const Batch& batch, const Forwarding& forwarding,

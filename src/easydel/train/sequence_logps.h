@@ -15,6 +15,9 @@ struct SequenceScores {
   Tensor sums(const Tensor& per_token) const;
 };
 
+// A prompt with a completion whose tokens are learned.
+data::Example learned_example(std::span<const int32_t> prompt, std::span<const int32_t> completion);
+
 SequenceScores score_sequences(const models::Model& model, const Batch& batch, const Forwarding& forwarding,
                                nn::ScoreOptions options);
 
