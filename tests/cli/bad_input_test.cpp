@@ -129,9 +129,10 @@ TEST_F(BadInput, ABatchThatTheRanksCannotShare) {
 }
 
 TEST_F(BadInput, AnActionThatIsNotBuiltYet) {
-  expect_one_problem(run(run_of("", "[serve]")),
-                     "run.yaml:4:11: actions[0].serve: this action is not built yet\n"
-                     "    known actions: dump_config, generate, print, push_to_hub, to_json, to_yaml, train, validate");
+  expect_one_problem(
+      run(run_of("", "[{eval: {tasks: a}}]")),
+      "run.yaml:4:11: actions[0].eval: this action is not built yet\n"
+      "    known actions: dump_config, generate, print, push_to_hub, serve, to_json, to_yaml, train, validate");
 }
 
 TEST_F(BadInput, AnOutputThatCannotBeWritten) {

@@ -168,7 +168,7 @@ TEST(Commands, RenderAndChatUseTheModelsTemplate) {
   ASSERT_EQ(talk.status, 0) << talk.err;
   const std::string about = run_program({"render", chat, "--about"}).out;
   for (const char* line : {"conversation              yes\n", "tools                     no\n",
-                           "marks generated text      yes\n", "tool parser               none\n"})
+                           "marks generated text      yes\n", "tool parser               llama3_json\n"})
     EXPECT_NE(about.find(line), std::string::npos) << about;
   EXPECT_EQ(run_program({"render", model, "--about"}).err,
             model + ": has no chat template\n    give a folder that has one, or a template file\n");

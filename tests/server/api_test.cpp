@@ -29,7 +29,9 @@ struct Answer {
 // A server with an Api whose chat route answers "served", and a log that is kept.
 struct ApiServer {
   explicit ApiServer(KeyStore* keys = nullptr, const std::function<void(ServeConfig&)>& change = {})
-      : config(changed(change)), api(config, keys, {{.id = "tiny", .created = 5, .max_model_len = 64, .root = "dir"}}) {
+      : config(changed(change)),
+        models({{.id = "tiny", .created = 5, .max_model_len = 64, .root = "dir"}}),
+        api(config, keys, models) {
     log::set_sink([this](log::Level, std::string_view line) {
       std::lock_guard lock(mutex);
       logged += str(line, "\n");
@@ -72,6 +74,7 @@ struct ApiServer {
   std::mutex mutex;
   std::string logged;
   ServeConfig config;
+  ModelList models;
   Api api;
   std::unique_ptr<HttpServer> http;
 };

@@ -25,6 +25,7 @@
 #include "easydel/kernels/executor.h"
 #include "easydel/kernels/isa.h"
 #include "easydel/probe/commands.h"
+#include "easydel/server/serve_config.h"
 
 namespace easydel::cli {
 namespace {
@@ -37,6 +38,7 @@ struct Options {
   RunOptions run;
   GenerateOptions generate;
   ChatOptions chat;
+  ServeOptions serve;
   probe::LogitsCommand logits;
   probe::EngineCommand engine;
   probe::RolloutCommand rollout;
@@ -78,29 +80,33 @@ void add_folder_flags(CLI::App* app, ModelOptions& options) {
   app->add_flag("--random-weights", options.random_weights, "Use random weights if the folder has none (for tests)");
 }
 
-void add_model_flags(CLI::App* app, ModelOptions& options) {
-  add_folder_flags(app, options);
-  // One flag per key of the table, so that the command line can say all that YAML can.
-  for (const config::Key& key : config::section_of<generation::GenerationConfig>().keys) {
+// One flag per key of a table, so that the command line can say all that YAML can.
+void add_key_flags(CLI::App* app, const config::Section& section, const std::string& group,
+                   std::vector<std::pair<std::string, std::string>>& out) {
+  for (const config::Key& key : section.keys) {
     std::string flag = "--" + key.name;
     for (const std::string& alias : key.aliases) flag += ",--" + alias;
     std::ranges::replace(flag, '_', '-');
     if (key.name == "max_new_tokens") flag = "-n," + flag;
     if (key.name == "temperature") flag = "-t," + flag;
     const bool yes_or_no = key.expects == "true or false";  // --do-sample alone is true
-    const auto take = [&options, yes_or_no, name = key.name](const std::vector<std::string>& values) {
-      for (const std::string& value : values)
-        options.generation.emplace_back(name, yes_or_no && value.empty() ? "true" : value);
-      if (values.empty()) options.generation.emplace_back(name, "true");
+    const auto take = [&out, yes_or_no, name = key.name](const std::vector<std::string>& values) {
+      for (const std::string& value : values) out.emplace_back(name, yes_or_no && value.empty() ? "true" : value);
+      if (values.empty()) out.emplace_back(name, "true");
     };
     const bool works = key.not_built.empty() && key.no_effect.empty();
-    CLI::Option* const option =
-        app->add_option_function<std::vector<std::string>>(flag, take, key.doc)
-            ->allow_extra_args(false)
-            ->type_name("")
-            ->group(works ? "Generation (defaults come from the model's generation_config.json)" : "");
+    CLI::Option* const option = app->add_option_function<std::vector<std::string>>(flag, take, key.doc)
+                                    ->allow_extra_args(false)
+                                    ->type_name("")
+                                    ->group(works ? group : "");
     if (yes_or_no) option->expected(0, 1);
   }
+}
+
+void add_model_flags(CLI::App* app, ModelOptions& options) {
+  add_folder_flags(app, options);
+  add_key_flags(app, config::section_of<generation::GenerationConfig>(),
+                "Generation (defaults come from the model's generation_config.json)", options.generation);
   app->add_option("--negative-prompt", options.negative_prompt,
                   "Negative prompt for classifier-free guidance; needs --guidance-scale");
 }
@@ -294,6 +300,10 @@ void add_commands(CLI::App& app, Options& o) {
   one = add_command(app, o, "chat", "Chat with a model", work, [&o] { return run_chat(o.chat); });
   add_model_flags(one, o.chat);
   one->add_option("--system", o.chat.system, "System message");
+  one = add_command(app, o, "serve", "Serve a model over an OpenAI-compatible HTTP API", work,
+                    [&o] { return run_serve(o.serve); });
+  add_folder_flags(one, o.serve);
+  add_key_flags(one, config::section_of<server::ServeConfig>(), "Server (docs/serving.md)", o.serve.keys);
 
   one = add_command(app, o, "score", "Log-probabilities of given continuations, as JSON Lines", work,
                     [&o] { return run_score(o.score); });

@@ -66,6 +66,11 @@ struct ScoreCommand : ModelOptions {
 // Answers each line (docs/evaluation.md) in order. An empty line asks for the answers to the lines before it.
 int run_score(const ScoreCommand& command);
 
+struct ServeOptions : ModelOptions {
+  std::vector<std::pair<std::string, std::string>> keys;  // of the action `serve` and their YAML values
+};
+int run_serve(const ServeOptions& options);
+
 struct ExportOptions {
   std::string model, format = "gguf", dtype = "auto", output;
   std::string tokenizer;  // empty: the model's own

@@ -18,7 +18,7 @@ std::atomic<bool> stop_reply = false;
 
 }  // namespace
 
-ModelSession open_session(const ModelOptions& options) {
+Value model_document(const ModelOptions& options) {
   Value document = Value::map(), model = Value::map(), loader = Value::map();
   model.set("name_or_path", Value::text(options.model));
   if (!options.tokenizer.empty()) model.set("tokenizer", Value::text(options.tokenizer));
@@ -33,7 +33,11 @@ ModelSession open_session(const ModelOptions& options) {
     lora.set("adapter", Value::text(options.adapter));
     document.set("lora", lora);
   }
-  const elarge::Config config = elarge::configuration(document, options.set);
+  return document;
+}
+
+ModelSession open_session(const ModelOptions& options) {
+  const elarge::Config config = elarge::configuration(model_document(options), options.set);
   ModelSession out;
   const std::string where = "model.name_or_path";
   out.folder =

@@ -19,6 +19,8 @@ struct ModelSession {
   std::unique_ptr<elarge::Session> session;
   std::filesystem::path folder;  // of the model
 };
+// The sections `model`, `loader` and `lora` of a run with these options.
+Value model_document(const ModelOptions& options);
 // UserError: the model has no weights, and options.random_weights is not set.
 ModelSession open_session(const ModelOptions& options);
 

@@ -77,6 +77,9 @@ void check_needs(const Run& run, config::Problems& problems);
 void check_generate(const Run&, const Action&, config::Problems&);
 void check_writable(const Run&, const Action&, config::Problems&);
 void check_push(const Run&, const Action&, config::Problems&);
+void check_serve(const Run&, const Action&, config::Problems&);
+
+void run_serve(Running& running, const Action& action);  // the action `serve` (serve_action.cpp)
 
 // UserError if the model of `generate` has no weights: its folder has none, no earlier action of the run trains it, and
 // the action does not ask for random weights. `complete`: resolve the name to all of the model's files.

@@ -206,10 +206,10 @@ Run read_document(const Value& document, std::span<const Override> overrides, co
   return run;
 }
 
-Run read_run(const std::filesystem::path& file, std::span<const Override> overrides, int64_t ranks) {
-  const bool standard_input = file == "-";
-  config::Problems problems(standard_input ? "standard input" : file.string());
-  const Value document = standard_input ? parse_yaml(files::read("/dev/stdin"), "standard input") : parse_file(file);
+Run checked_run(const Value& document, const std::string& name, std::span<const Override> overrides, int64_t ranks,
+                std::span<const std::pair<std::string, std::string>> sources) {
+  config::Problems problems(name);
+  for (const auto& [path, source] : sources) problems.comes_from(path, source);
   Run run = read_document(document, overrides, problems);
   run.ranks = ranks;
   check_needs(run, problems);
@@ -218,6 +218,12 @@ Run read_run(const std::filesystem::path& file, std::span<const Override> overri
   problems.throw_if_any();
   run.notes = problems.notes();
   return run;
+}
+
+Run read_run(const std::filesystem::path& file, std::span<const Override> overrides, int64_t ranks) {
+  if (file == "-")
+    return checked_run(parse_yaml(files::read("/dev/stdin"), "standard input"), "standard input", overrides, ranks);
+  return checked_run(parse_file(file), file.string(), overrides, ranks);
 }
 
 }  // namespace easydel::elarge

@@ -92,6 +92,10 @@ struct Run {
 // and their parameters, files that must exist, folders that must be writable. UserError with all problems at once.
 Run read_run(const std::filesystem::path& file, std::span<const Override> overrides = {}, int64_t ranks = 1);
 
+// The same of a document that is called `name` in errors. `sources`: what gave a key its value, if not the document.
+Run checked_run(const Value& document, const std::string& name, std::span<const Override> overrides, int64_t ranks,
+                std::span<const std::pair<std::string, std::string>> sources = {});
+
 // The part of read_run that checks the document without looking at files.
 Run read_document(const Value& document, std::span<const Override> overrides, config::Problems& problems);
 

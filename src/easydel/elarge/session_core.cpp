@@ -12,6 +12,7 @@
 #include "easydel/elarge/line_answers.h"
 #include "easydel/elarge/preload_checks_core.h"
 #include "easydel/elarge/push.h"
+#include "easydel/elarge/served_model.h"
 #include "easydel/esurge/engine.h"
 #include "easydel/generation/constrained.h"
 #include "easydel/generation/generator.h"
@@ -158,8 +159,11 @@ class TorchSession final : public Session {
   }
 
   std::shared_ptr<esurge::Engine> build_esurge() override {
-    return std::make_shared<esurge::Engine>(
-        esurge::EngineSetup{model(), has_tokenizer() ? tokenizer() : nullptr, config_.esurge});
+    return std::make_shared<esurge::Engine>(esurge::EngineSetup{model(), tokenizer_if_any(), config_.esurge});
+  }
+
+  server::ServedModel build_served_model() override {
+    return served_model(build_esurge(), tokenizer_if_any(), *model(), config_);
   }
 
   TrainerOutput train(const Output& out) override {
@@ -181,7 +185,7 @@ class TorchSession final : public Session {
                     const OnLineAnswer& on_answer) override {
     if (team_->size() > 1) refuse(settings.where, "is not built yet for several ranks", "run it in one process");
     const LineModel line_model{
-        model(), has_tokenizer() ? tokenizer() : nullptr,
+        model(), tokenizer_if_any(),
         [this](const std::vector<generation::Request>& requests, const GenerateRequest& request) {
           return generate_by_engine(request, requests);
         }};
@@ -337,6 +341,8 @@ class TorchSession final : public Session {
                                          read_chat_template(config_.model, "model"));
     return tokenizer_;
   }
+
+  std::shared_ptr<const text::Tokenizer> tokenizer_if_any() { return has_tokenizer() ? tokenizer() : nullptr; }
 
   // The model's own, or that which was saved with its adapter.
   std::filesystem::path tokenizer_folder() const {

@@ -35,6 +35,7 @@ void join_output(RequestOutput& to, RequestOutput next, OutputKind kind) {
       next.outputs[i].delta_text = to.outputs[i].delta_text + next.outputs[i].delta_text;
   }
   next.delta_text = to.delta_text + next.delta_text;
+  if (!to.prompt_logprobs.empty()) next.prompt_logprobs = std::move(to.prompt_logprobs);
   to = std::move(next);
 }
 

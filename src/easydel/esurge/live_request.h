@@ -87,7 +87,7 @@ struct LiveRequest {
   std::vector<TokenLogprobs> prompt_logprobs;    // of the tokens after the first
   std::string error = {};
   int64_t unended = 0, preemptions = 0, cached_tokens = 0, update_seq = 0;
-  bool timed_out = false, changed = false;
+  bool timed_out = false, changed = false, prompt_shown = false;
   double arrived = 0;
   std::optional<double> admitted, first_token, last_token;
 

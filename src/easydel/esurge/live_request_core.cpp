@@ -193,7 +193,10 @@ RequestOutput LiveRequest::output(double now, const std::string& fingerprint) {
   out.prompt = prepared.prompt;
   out.prompt_token_ids = prepared.scheduled.prompt;
   out.outputs = outputs(out.finished);
-  if (out.finished) out.prompt_logprobs = std::move(prompt_logprobs);
+  // A stream begins with them; they stay, because a preempted prompt is computed again.
+  const bool streamed = prepared.request.sampling.output_kind == OutputKind::delta;
+  if (out.finished || (streamed && first_token))
+    if (!std::exchange(prompt_shown, true)) out.prompt_logprobs = prompt_logprobs;
   // Streams are parsed by their readers, piece by piece.
   if (out.finished && std::holds_alternative<Conversation>(prepared.request.prompt) &&
       prepared.request.sampling.output_kind == OutputKind::final_only)

@@ -50,7 +50,9 @@ struct RequestOutput {
   std::string request_id = {};
   std::string prompt = {};                     // the text, rendered from a conversation; decoded if it was truncated
   std::vector<TokenId> prompt_token_ids = {};  // as computed: truncated, with special tokens
-  std::vector<TokenLogprobs> prompt_logprobs = {};  // of each prompt token after the first, if they were asked for
+  // Of each prompt token after the first, if they were asked for: in the last result, with output_kind `delta` in the
+  // first one that has tokens.
+  std::vector<TokenLogprobs> prompt_logprobs = {};
   std::vector<CompletionOutput> outputs = {};
   bool finished = false;
   std::string error = {};  // of a request that failed: the whole text of the error

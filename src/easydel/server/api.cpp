@@ -6,8 +6,6 @@
 #include "easydel/base/error.h"
 #include "easydel/base/json_text.h"
 #include "easydel/base/log_fields.h"
-#include "easydel/config/problems.h"
-#include "easydel/server/json_body.h"
 #include "easydel/server/request_parser.h"
 
 namespace easydel::server {
@@ -16,21 +14,6 @@ namespace {
 constexpr std::string_view unknown_route = "(unknown)";
 
 bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1" || host == "localhost"; }
-
-// The path of the first wrong field, and all of what is wrong in one text.
-ApiError error_of(const UserError& error) {
-  ApiError out{.status = 400, .message = error.what(), .code = "invalid_value", .param = error.where};
-  if (dynamic_cast<const InvalidJson*>(&error)) out.code = "invalid_json";
-  const auto* const several = dynamic_cast<const config::ConfigError*>(&error);
-  if (!several) return out;
-  out.message.clear();
-  for (const UserError& one : several->problems) {
-    if (!out.message.empty()) out.message += "\n";
-    out.message += one.where.empty() ? one.problem : one.where + ": " + one.problem;
-    if (!one.remedy.empty()) out.message += " (" + one.remedy + ")";
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -82,16 +65,16 @@ void Call::respond_json(int status, std::string body) { respond(json_response(st
 
 void Call::refuse(const ApiError& error) { respond(error_response(error, request().path, id())); }
 
-void Call::begin_events() {
-  HttpResponse head;
+void Call::begin_events(std::vector<Header> headers) {
+  HttpResponse head{.headers = std::move(headers)};
   head.with("Content-Type", "text/event-stream; charset=utf-8");
   head.with("Cache-Control", "no-cache").with("X-Accel-Buffering", "no");
   add_headers(head);
   exchange_->begin(std::move(head), ": ping\n\n");
 }
 
-Api::Api(const ServeConfig& config, KeyStore* keys, std::vector<ServedModel> models)
-    : config_(config), keys_(keys), models_(std::move(models)) {
+Api::Api(const ServeConfig& config, KeyStore* keys, const ModelList& models)
+    : config_(config), keys_(keys), models_(models) {
   add_own_routes();
   if (keys_) add_admin_routes();
 }
@@ -208,6 +191,8 @@ void Api::handle(std::shared_ptr<Exchange> exchange) {
     handler->second(call);
   } catch (const UserError& error) {
     call->refuse(error_of(error));
+  } catch (const Refusal& refusal) {
+    call->refuse(refusal.error());
   } catch (const std::exception& error) {
     log::error("request ", call->id(), ": ", error.what());
     call->refuse({.status = 500, .message = "The server has a defect."});
@@ -227,12 +212,14 @@ void Api::log_refused(const HttpRequest& request, const std::string& id, std::st
 }
 
 void Api::ended(const Call& call) {
+  constexpr int client_gone = 499;  // nobody was there to be answered
+  const int status = call.status() == 0 ? client_gone : call.status();
   --in_flight_;
-  count(call.route().path, call.status());
+  count(call.route().path, status);
   std::vector<log::Field> fields = {{"id", call.id()},
                                     {"key", call.admission().key_id},
                                     {"route", str(call.route().method, " ", call.route().path)},
-                                    {"status", int64_t(call.status())},
+                                    {"status", int64_t(status)},
                                     {"seconds", call.seconds()}};
   const RequestRecord& record = call.record;
   if (!record.model.empty()) {

@@ -19,19 +19,11 @@
 #include "easydel/server/key_store.h"
 #include "easydel/server/routes.h"
 #include "easydel/server/serve_config.h"
+#include "easydel/server/served_model.h"
 
 namespace easydel::server {
 
 enum class ServerState : uint8_t { loading, ready, paused, draining };
-
-struct ServedModel {
-  std::string id = {};
-  int64_t created = 0;  // seconds since 1970
-  int64_t max_model_len = 0;
-  std::string root = {};    // the folder or name that it was loaded from
-  std::string parent = {};  // of an adapter: its base model; empty: none
-  std::string fingerprint = {};
-};
 
 // What is logged of a request, besides what the server knows itself. A handler fills it in before it lets go.
 struct RequestRecord {
@@ -61,7 +53,7 @@ class Call {
   void respond(HttpResponse response);
   void respond_json(int status, std::string body);
   void refuse(const ApiError& error);
-  void begin_events();  // text/event-stream with pings
+  void begin_events(std::vector<Header> headers = {});  // text/event-stream with pings
 
   int status() const { return status_; }
   double seconds() const { return seconds_since(began_); }
@@ -81,15 +73,15 @@ using CallHandler = std::function<void(std::shared_ptr<Call>)>;
 
 class Api {
  public:
-  // `keys` may be null: then nothing needs a key. It must outlive the Api.
-  Api(const ServeConfig& config, KeyStore* keys, std::vector<ServedModel> models);
+  // `keys` may be null: then nothing needs a key. Both must outlive the Api.
+  Api(const ServeConfig& config, KeyStore* keys, const ModelList& models);
 
   // `handler` answers "POST /v1/chat/completions". Routes without one are 501. UserErrors become 400. Before the server
   // starts.
   void serve(std::string_view method_and_path, CallHandler handler);
   void set_state(ServerState state) { state_ = state; }
   ServerState state() const { return state_; }
-  const std::vector<ServedModel>& models() const { return models_; }
+  const ModelList& models() const { return models_; }
   // More text for /metrics, in Prometheus' format: that of the engine.
   void set_metrics_source(std::function<std::string()> source) { metrics_source_ = std::move(source); }
 
@@ -110,7 +102,7 @@ class Api {
 
   const ServeConfig config_;
   KeyStore* const keys_;
-  const std::vector<ServedModel> models_;
+  const ModelList& models_;
   std::map<std::string, CallHandler, std::less<>> handlers_;
   std::atomic<ServerState> state_ = ServerState::loading;
   std::function<std::string()> metrics_source_;

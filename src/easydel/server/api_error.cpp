@@ -2,6 +2,8 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/json_text.h"
+#include "easydel/config/problems.h"
+#include "easydel/server/json_body.h"
 
 namespace easydel::server {
 namespace {
@@ -27,6 +29,20 @@ std::string_view anthropic_type_of(int status) {
 }
 
 }  // namespace
+
+ApiError error_of(const UserError& error) {
+  const auto line = [](const UserError& one) {
+    std::string out = one.where.empty() ? one.problem : one.where + ": " + one.problem;
+    return one.remedy.empty() ? out : out + " (" + one.remedy + ")";
+  };
+  ApiError out{.status = 400, .message = line(error), .code = "invalid_value", .param = error.where};
+  if (dynamic_cast<const InvalidJson*>(&error)) out.code = "invalid_json";
+  const auto* const several = dynamic_cast<const config::ConfigError*>(&error);
+  if (!several) return out;
+  out.message.clear();
+  for (const UserError& one : several->problems) out.message += (out.message.empty() ? "" : "\n") + line(one);
+  return out;
+}
 
 std::string_view error_type_of(int status) {
   switch (status) {

@@ -59,20 +59,11 @@ void Api::add_own_routes() {
         [](std::shared_ptr<Call> call) { call->respond_json(200, R"({"version": ")" EASYDEL_VERSION R"("})"); });
   serve("GET /v1/models", [this](std::shared_ptr<Call> call) {
     std::string list;
-    for (const ServedModel& model : models_) list += (list.empty() ? "" : ", ") + model_json(model);
+    for (const auto& model : models_.all()) list += (list.empty() ? "" : ", ") + model_json(*model);
     call->respond_json(200, R"({"object": "list", "data": [)" + list + "]}");
   });
   serve("GET /v1/models/{id}", [this](std::shared_ptr<Call> call) {
-    const std::string id = call->parameter("id");
-    std::vector<std::string> names;
-    for (const ServedModel& model : models_) {
-      if (model.id == id) return call->respond_json(200, model_json(model));
-      names.push_back(model.id);
-    }
-    call->refuse({.status = 404,
-                  .message = str("Model '", id, "' not found. Available: ", join(names, ", ")),
-                  .code = "model_not_found",
-                  .param = "model"});
+    call->respond_json(200, model_json(*models_.find(call->parameter("id"))));
   });
   serve("POST /v1/tools/execute", [](std::shared_ptr<Call> call) {
     call->refuse({.status = 501, .message = "This server runs no tools.", .code = "not_built"});

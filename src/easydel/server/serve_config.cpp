@@ -1,13 +1,28 @@
 #include "easydel/server/serve_config.h"
 
+#include "easydel/base/names.h"
+#include "easydel/text/output/output_parser.h"
+
 namespace easydel::server {
+
+void ServeConfig::check_parser_name(config::Keys& keys) const {
+  if (tool_parser_name.empty() || tool_parser_name == "auto" || tool_parser_name == "none") return;
+  try {
+    text::OutputParser parser(text::OutputFormat{tool_parser_name, ""});
+  } catch (const UserError&) {
+    const std::vector<std::string> names = text::tool_parser_names();
+    const std::string near = nearest(tool_parser_name, names);
+    keys.refuse("tool_parser_name", str("'", tool_parser_name, "' is not a format of tool calls"),
+                near.empty() ? "known: auto, " + join(names, ", ") : "did you mean '" + near + "'?");
+  }
+}
 
 void ServeConfig::settle(config::Keys& keys) {
   if (reload)
     keys.refuse("reload", "is not possible: the server and the engine are one process", "restart the server instead");
-  for (const auto& [key, text] :
-       {std::pair{"host", &host}, std::pair{"log_level", &log_level}, std::pair{"tool_parser_name", &tool_parser_name}})
+  for (const auto& [key, text] : {std::pair{"host", &host}, std::pair{"tool_parser_name", &tool_parser_name}})
     if (text->empty()) keys.refuse(key, "is empty", "leave the key out to use its default");
+  check_parser_name(keys);
   if (ssl_certfile.has_value() != ssl_keyfile.has_value())
     keys.refuse(ssl_certfile ? "ssl_certfile" : "ssl_keyfile",
                 ssl_certfile ? "is given without ssl_keyfile" : "is given without ssl_certfile",

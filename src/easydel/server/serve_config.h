@@ -10,14 +10,26 @@
 
 namespace easydel::server {
 
+enum class LogLevel : uint8_t { debug, info, warning, error };
+constexpr auto choices(LogLevel) {
+  using config::Choice;
+  return std::array{Choice{LogLevel::debug, "debug"}.also("trace"), Choice{LogLevel::info, "info"},
+                    Choice{LogLevel::warning, "warning"}, Choice{LogLevel::error, "error"}.also("critical")};
+}
+enum class LogFormat : uint8_t { text, json };
+constexpr auto choices(LogFormat) {
+  using config::Choice;
+  return std::array{Choice{LogFormat::text, "text"}, Choice{LogFormat::json, "json"}};
+}
+
 struct ServeConfig {
   std::string host = "0.0.0.0";
   int64_t port = 11556;
   int64_t workers = 1;
-  std::string log_level = "info";
+  LogLevel log_level = LogLevel::info;
   bool reload = false;
   std::optional<std::string> ssl_keyfile, ssl_certfile;
-  std::string tool_parser_name = "hermes";
+  std::string tool_parser_name = "auto";
   bool oai_like_processor = true;
   bool enable_function_calling = true;
   bool require_api_key = false;
@@ -33,6 +45,15 @@ struct ServeConfig {
   int64_t handler_threads = 2;
   std::string overload_message = "The server is busy. Try again later.";
   std::vector<std::string> trusted_proxies;
+  std::optional<int64_t> max_waiting_requests;
+  bool strict_requests = false, allow_request_templates = false, shared_prefix_cache = false;
+  // Ours: keys, and what is kept on the disk.
+  std::optional<std::string> api_keys_file, storage_dir;
+  bool enable_persistence = true, enable_audit_logging = true;
+  double auto_save_interval = 1;
+  int64_t max_audit_entries = 10000, wrong_keys_per_minute = 10;
+  // Ours: the log.
+  LogFormat log_format = LogFormat::text;
 
   static constexpr auto doc = "Serve the model over an OpenAI-compatible HTTP API.";
   template <class C>
@@ -43,11 +64,13 @@ struct ServeConfig {
                         "this user through a Unix socket."),
         field<&C::port>("Port to listen on; 0: a free one, which is printed.", between(0, 65535)),
         field<&C::workers>("Number of server processes; only 1 is possible.", between(1, 1)),
-        field<&C::log_level>("How much is logged: debug, info, warning or error."),
+        field<&C::log_level>("How much is logged while the server runs: debug, info, warning or error. Below info no "
+                             "line is written for a request."),
         field<&C::reload>("Reload on code changes. Not possible: the server and the engine are one process."),
         field<&C::ssl_keyfile>("Private key file for HTTPS."),
         field<&C::ssl_certfile>("Certificate file for HTTPS."),
-        field<&C::tool_parser_name>("Format in which the model writes tool calls."),
+        field<&C::tool_parser_name>(
+            "Format in which the model writes tool calls; auto: what its chat template suggests."),
         field<&C::oai_like_processor>("Stream chunks in OpenAI's format."),
         field<&C::enable_function_calling>("Parse tool calls in answers and return them as tool_calls."),
         field<&C::require_api_key>("Refuse requests without a valid API key."),
@@ -88,9 +111,33 @@ struct ServeConfig {
         field<&C::handler_threads>("Threads that read and check requests and render templates.", between(1, 256)),
         field<&C::overload_message>("What a client is told that is refused because the server is busy."),
         field<&C::trusted_proxies>("Addresses whose X-Forwarded-For counts, and which have no share of connections."),
+        field<&C::max_waiting_requests>("Number of requests that may wait for the engine; more are refused with 503. "
+                                        "null: 4 x esurge.max_num_seqs.",
+                                        between(1, 1000000)),
+        field<&C::strict_requests>("Refuse requests with unknown fields instead of passing over them."),
+        field<&C::allow_request_templates>("Take chat templates from requests. A template is a program; leave this off "
+                                           "for clients that you do not trust."),
+        field<&C::shared_prefix_cache>("Let requests with different API keys share cached prefixes. Faster, but the "
+                                       "time to the first token then tells what others have asked."),
+        field<&C::api_keys_file>("File with the API keys, which the server writes when keys change; null: keys.json "
+                                 "in storage_dir, or none."),
+        field<&C::storage_dir>("Folder for keys, their usage and the audit log; null: they are kept in memory."),
+        field<&C::enable_persistence>("Write what storage_dir and api_keys_file are for. Off, they are only read."),
+        field<&C::enable_audit_logging>("Keep a log of what was done with API keys."),
+        field<&C::auto_save_interval>("Seconds between two writes of usage and audit log, while something changes; "
+                                      "as much is lost when the process is killed.",
+                                      above(0)),
+        field<&C::max_audit_entries>("Number of entries of the audit log; older ones are dropped.",
+                                     between(1, 1000000)),
+        field<&C::wrong_keys_per_minute>("Wrong API keys from one address in a minute, after which further wrong "
+                                         "ones are refused with 429.",
+                                         between(1, 1000000)),
+        field<&C::log_format>("Form of log lines: text, or json, one object a line."),
     };
   }
   void settle(config::Keys& keys);
+
+  void check_parser_name(config::Keys& keys) const;
 };
 
 }  // namespace easydel::server

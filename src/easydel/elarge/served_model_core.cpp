@@ -1,0 +1,66 @@
+#include <utility>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/elarge/served_model.h"
+#include "easydel/models/model.h"
+#include "easydel/server/route_context.h"
+#include "easydel/text/chat_capabilities.h"
+
+namespace easydel::elarge {
+namespace {
+
+class EngineBehindServer final : public server::ServedEngine {
+ public:
+  explicit EngineBehindServer(std::shared_ptr<esurge::Engine> engine) : engine_(std::move(engine)) {}
+  int64_t add(esurge::Request request, Listener listener) override {
+    return engine_->add(std::move(request), std::move(listener));
+  }
+  void abort(int64_t id) override { engine_->abort(id); }
+  void pause() override { engine_->pause(); }
+  void resume() override { engine_->resume(); }
+  esurge::EngineMetrics metrics() const override { return engine_->metrics(); }
+
+ private:
+  std::shared_ptr<esurge::Engine> engine_;
+};
+
+// A folder's last name, or the whole name of a model on the Hub.
+std::string name_of(const Config& config) {
+  if (config.esurge.esurge_name) return *config.esurge.esurge_name;
+  const std::filesystem::path given = config.model.name_or_path;
+  if (!files::exists(given)) return config.model.name_or_path;
+  const std::filesystem::path folder = given.has_filename() ? given : given.parent_path();
+  return folder.extension() == ".gguf" ? folder.stem().string() : folder.filename().string();
+}
+
+}  // namespace
+
+server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,
+                                 std::shared_ptr<const text::Tokenizer> tokenizer, const models::Model& model,
+                                 const Config& config) {
+  const esurge::EngineInfo& info = engine->info();
+  server::ServedModel out;
+  out.id = name_of(config);
+  out.created = server::seconds_since_1970();
+  out.max_model_len = info.options.max_model_len;
+  out.root = config.model.name_or_path;
+  out.fingerprint = info.fingerprint;
+  out.pages = engine->metrics().cache_pages_total;
+  out.defaults = generation::generation_config(model.folder());
+  out.config = config.esurge;
+  out.engine = std::make_shared<EngineBehindServer>(std::move(engine));
+  out.tokenizer = std::move(tokenizer);
+  if (!out.tokenizer) return out;
+  out.special_texts = std::make_shared<const std::vector<std::string>>(server::special_texts(*out.tokenizer));
+  const std::optional<std::string> chat_template = out.tokenizer->chat_template();
+  if (!chat_template) return out;
+  out.renderer = std::make_shared<const text::ChatRenderer>(out.tokenizer);
+  out.takes_content_parts = text::capabilities_of(text::ChatTemplate(*chat_template)).content_parts;
+  out.format = text::detect_output_format(*chat_template, model.model_type());
+  if (config.esurge.tool_parser) out.format.tools = *config.esurge.tool_parser;
+  if (config.esurge.reasoning_parser) out.format.reasoning = *config.esurge.reasoning_parser;
+  return out;
+}
+
+}  // namespace easydel::elarge

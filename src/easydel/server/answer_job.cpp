@@ -1,0 +1,244 @@
+#include "easydel/server/answer_job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+
+namespace easydel::server {
+namespace {
+
+ApiError out_of_tokens() {
+  return {.status = 429,
+          .message = "The key's limit of tokens is reached.",
+          .code = "insufficient_quota",
+          .type = "insufficient_quota"};
+}
+
+}  // namespace
+
+class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
+ public:
+  AnswerJob(AnswerJobs& jobs, std::shared_ptr<Call> call, std::shared_ptr<const ServedModel> model,
+            std::unique_ptr<AnswerWriter> writer)
+      : jobs_(jobs), call_(std::move(call)), model_(std::move(model)), writer_(std::move(writer)) {}
+
+  void start(std::vector<AnswerPart> parts);
+  void cancel(const ApiError& error);
+  AnswerJobs::Info info() const;
+
+ private:
+  struct Part {
+    int64_t id = -1, prompt_tokens = 0, generated = 0, cached = 0;
+    bool counts_answer = true, finished = false;
+  };
+  void take(size_t index, esurge::RequestOutput output);
+  void handle(size_t index, const esurge::RequestOutput& output);
+  void count(Part& part, const esurge::RequestOutput& output);
+  void fail(const ApiError& error);
+  void finish();
+  void abort_parts();
+
+  AnswerJobs& jobs_;
+  mutable std::mutex mutex_;    // of what follows
+  std::shared_ptr<Call> call_;  // null: the answer is complete
+  std::shared_ptr<const ServedModel> model_;
+  std::unique_ptr<AnswerWriter> writer_;
+  std::vector<Part> parts_;
+  TokenUsage usage_;
+  bool started_ = false;
+  std::vector<std::pair<size_t, esurge::RequestOutput>> early_;  // results before all requests were started
+  int64_t number_ = 0;
+
+  friend class AnswerJobs;
+};
+
+// Requests that were added after the client had gone are aborted by start().
+void AnswerJob::abort_parts() {
+  for (const Part& part : parts_)
+    if (part.id >= 0 && !part.finished) model_->engine->abort(part.id);
+}
+
+void AnswerJob::finish() {
+  call_ = nullptr;
+  writer_ = nullptr;
+  std::lock_guard lock(jobs_.mutex_);
+  jobs_.jobs_.erase(number_);
+}
+
+void AnswerJob::fail(const ApiError& error) {
+  if (!call_) return;
+  abort_parts();
+  if (started_) writer_->fail(*call_, error);
+  finish();
+}
+
+void AnswerJob::cancel(const ApiError& error) {
+  std::lock_guard lock(mutex_);
+  fail(error);
+}
+
+void AnswerJob::count(Part& part, const esurge::RequestOutput& output) {
+  usage_.completion_tokens = usage_.prompt_tokens = usage_.cached_tokens = 0;
+  const int64_t before = part.generated;
+  part.generated = output.num_generated_tokens;
+  part.cached = output.cached_tokens;
+  for (const Part& one : parts_) {
+    usage_.prompt_tokens += one.prompt_tokens;
+    usage_.cached_tokens += one.cached;
+    if (one.counts_answer) usage_.completion_tokens += one.generated;
+  }
+  usage_.processing_time = std::max(usage_.processing_time, output.processing_time);
+  usage_.tokens_per_second = output.tokens_per_second;
+  RequestRecord& record = call_->record;
+  record.cached_tokens = usage_.cached_tokens;
+  record.completion_tokens = usage_.completion_tokens;
+  if (!record.first_token_seconds && output.first_token_time) record.first_token_seconds = output.first_token_time;
+  if (!output.outputs.empty() && output.outputs[0].finish_reason)
+    record.finish_reason = name_of(*output.outputs[0].finish_reason);
+  if (!jobs_.add_tokens(*call_, part.generated - before)) throw Refusal(out_of_tokens());
+}
+
+void AnswerJob::handle(size_t index, const esurge::RequestOutput& output) {
+  if (!call_) return;
+  try {
+    Part& part = parts_[index];
+    part.finished = output.finished;
+    if (!output.error.empty()) {
+      log::error("request ", call_->id(), ": ", output.error);
+      return fail({.status = 500, .message = "The engine failed to answer the request."});
+    }
+    if (output.timed_out)
+      return fail({.status = 504, .message = "The request took too long.", .code = "deadline_exceeded"});
+    count(part, output);
+    if (call_->exchange().is_gone()) {
+      abort_parts();
+      return finish();
+    }
+    writer_->add(*call_, index, output, usage_);
+    if (!std::ranges::all_of(parts_, &Part::finished)) return;
+    writer_->end(*call_, usage_);
+    finish();
+  } catch (const Refusal& refusal) {
+    fail(refusal.error());
+  } catch (const std::exception& error) {
+    log::error("request ", call_->id(), ": ", error.what());
+    fail({.status = 500, .message = "The server has a defect."});
+  }
+}
+
+void AnswerJob::take(size_t index, esurge::RequestOutput output) {
+  std::lock_guard lock(mutex_);
+  if (started_) return handle(index, output);
+  early_.emplace_back(index, std::move(output));
+}
+
+void AnswerJob::start(std::vector<AnswerPart> parts) {
+  call_->record.model = model_->id;
+  for (const AnswerPart& part : parts) {
+    parts_.push_back({.prompt_tokens = part.prompt_tokens, .counts_answer = part.counts_answer});
+    usage_.prompt_tokens += part.prompt_tokens;
+    usage_.truncated_tokens += part.truncated_tokens;
+  }
+  call_->record.prompt_tokens = usage_.prompt_tokens;
+  if (!jobs_.add_tokens(*call_, usage_.prompt_tokens)) throw Refusal(out_of_tokens());
+  const auto self = shared_from_this();
+  call_->exchange().on_gone([weak = weak_from_this()] {
+    const auto job = weak.lock();
+    if (!job) return;
+    std::lock_guard lock(job->mutex_);
+    if (!job->call_) return;
+    job->abort_parts();
+    job->call_->record.finish_reason = "abort";
+    if (job->started_) job->finish();
+  });
+  try {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const int64_t id = model_->engine->add(
+          std::move(parts[i].request), [self, i](esurge::RequestOutput output) { self->take(i, std::move(output)); });
+      std::lock_guard lock(mutex_);
+      parts_[i].id = id;
+    }
+    std::lock_guard lock(mutex_);
+    if (call_->exchange().is_gone()) {
+      abort_parts();
+      return finish();
+    }
+    writer_->begin(*call_);
+    started_ = true;
+    for (auto& [index, output] : std::exchange(early_, {})) handle(index, output);
+  } catch (...) {
+    std::lock_guard lock(mutex_);
+    abort_parts();
+    finish();
+    throw;
+  }
+}
+
+AnswerJobs::Info AnswerJob::info() const {
+  std::lock_guard lock(mutex_);
+  if (!call_) return {};
+  AnswerJobs::Info out{.id = call_->id(),
+                       .key = call_->admission().key_id,
+                       .route = std::string(call_->route().path),
+                       .model = model_->id,
+                       .seconds = call_->seconds(),
+                       .prompt_tokens = usage_.prompt_tokens};
+  for (const Part& part : parts_) out.generated_tokens += part.generated;
+  return out;
+}
+
+bool AnswerJobs::add_tokens(const Call& call, int64_t tokens) const {
+  return !options_.keys || options_.keys->add_tokens(call.admission().key_id, tokens);
+}
+
+void AnswerJobs::start(std::shared_ptr<Call> call, std::shared_ptr<const ServedModel> model,
+                       std::vector<AnswerPart> parts, std::unique_ptr<AnswerWriter> writer) {
+  const auto job = std::make_shared<AnswerJob>(*this, std::move(call), std::move(model), std::move(writer));
+  const int64_t running = job->model_->config.max_num_seqs;
+  const int64_t most = options_.max_requests > 0 ? options_.max_requests : 4 * running;
+  for (AnswerPart& part : parts)
+    if (options_.timeout_seconds > 0) part.request.sampling.timeout_seconds = options_.timeout_seconds;
+  {
+    std::lock_guard lock(mutex_);
+    if (int64_t(jobs_.size()) >= running + most)
+      throw Refusal(
+          {.status = 503, .message = options_.overload_message, .code = "overloaded", .retry_after_seconds = 1});
+    job->number_ = next_++;
+    jobs_.emplace(job->number_, job);
+  }
+  job->start(std::move(parts));
+}
+
+std::vector<std::shared_ptr<AnswerJob>> AnswerJobs::all() const {
+  std::vector<std::shared_ptr<AnswerJob>> out;
+  std::lock_guard lock(mutex_);
+  for (const auto& [number, weak] : jobs_)
+    if (std::shared_ptr<AnswerJob> job = weak.lock()) out.push_back(std::move(job));
+  return out;
+}
+
+std::vector<AnswerJobs::Info> AnswerJobs::list() const {
+  std::vector<Info> out;
+  for (const auto& job : all()) out.push_back(job->info());
+  std::erase_if(out, [](const Info& info) { return info.id.empty(); });
+  return out;
+}
+
+bool AnswerJobs::cancel(const std::string& id, const ApiError& error) {
+  for (const auto& job : all())
+    if (job->info().id == id) return job->cancel(error), true;
+  return false;
+}
+
+void AnswerJobs::cancel_all(const ApiError& error) {
+  for (const auto& job : all()) job->cancel(error);
+}
+
+int64_t AnswerJobs::count() const {
+  std::lock_guard lock(mutex_);
+  return int64_t(jobs_.size());
+}
+
+}  // namespace easydel::server

@@ -1,0 +1,161 @@
+// POST /v1/completions.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "easydel/base/error.h"
+#include "easydel/server/completion_json.h"
+#include "easydel/server/route_context.h"
+#include "easydel/server/text_reader.h"
+#include "easydel/server/text_request.h"
+
+namespace easydel::server {
+namespace {
+
+constexpr int64_t default_completion_tokens = 16;
+
+class CompletionWriter final : public AnswerWriter {
+ public:
+  CompletionWriter(const std::vector<std::shared_ptr<const TextReading>>& readings, const GenerationFields& fields,
+                   CompletionHead head, std::vector<Header> headers)
+      : choices_(fields.n.value_or(1)),
+        head_(std::move(head)),
+        headers_(std::move(headers)),
+        streamed_(fields.stream),
+        stream_(CompletionStream::Kind::text, head_, readings[0]->logprobs.has_value(),
+                fields.stream_options && fields.stream_options->include_usage,
+                fields.stream_options && fields.stream_options->continuous_usage_stats) {
+    for (const auto& reading : readings)
+      for (int64_t i = 0; i < choices_; ++i) {
+        const auto index = int64_t(readers_.size());
+        readers_.emplace_back(reading, index);
+        whole_.push_back({.index = index});
+      }
+  }
+
+  void begin(Call& call) override {
+    if (streamed_) call.begin_events(headers_);
+  }
+
+  void add(Call& call, size_t part, const esurge::RequestOutput& output, const TokenUsage& usage) override {
+    std::string events;
+    for (const esurge::CompletionOutput& one : output.outputs) {
+      const size_t index = part * size_t(choices_) + size_t(one.index);
+      if (!whole_[index].finish_reason.empty()) continue;
+      TextPiece piece = readers_[index].read(one, output.prompt_logprobs);
+      const bool is_new = !piece.text.empty() || !piece.tokens.empty() || !piece.finish_reason.empty();
+      if (streamed_ && is_new) events += stream_.piece(piece, usage);
+      if (streamed_)
+        whole_[index].finish_reason = piece.finish_reason;
+      else
+        append(whole_[index], std::move(piece));
+    }
+    if (!events.empty()) call.exchange().write(events);
+  }
+
+  void end(Call& call, const TokenUsage& usage) override {
+    if (streamed_) {
+      call.exchange().write(stream_.end(usage));
+      call.exchange().end();
+      return;
+    }
+    HttpResponse out = json_response(200, text_completion(head_, whole_, usage));
+    std::ranges::move(headers_, std::back_inserter(out.headers));
+    call.respond(std::move(out));
+  }
+
+  void fail(Call& call, const ApiError& error) override {
+    if (!streamed_) return call.refuse(error);
+    call.exchange().write(stream_.fail(error, call.request().path, call.id()));
+    call.exchange().end();
+  }
+
+ private:
+  int64_t choices_;  // of each prompt
+  CompletionHead head_;
+  std::vector<Header> headers_;
+  bool streamed_;
+  CompletionStream stream_;
+  std::vector<TextReader> readers_;
+  std::vector<TextPiece> whole_;  // of a stream only the finish reasons
+};
+
+struct TextPrompt {
+  std::vector<text::TokenId> ids = {};
+  std::optional<std::string> text = {};  // null: it was given as ids
+};
+
+std::vector<TextPrompt> prompts_of(const TextRequest& request, const TokenLists& tokens, const ServedModel& model) {
+  std::vector<TextPrompt> out;
+  for (const std::vector<int32_t>& ids : tokens.lists) out.push_back({ids, std::nullopt});
+  const Value& prompt = request.text.prompt;
+  const auto add = [&](const std::string& text) {
+    if (!model.tokenizer) refuse("prompt", "is text, and the model has no tokenizer", "give token ids");
+    out.push_back({model.tokenizer->encode(text), text});
+  };
+  if (prompt.is_text()) add(prompt.scalar);
+  for (const Value& one : prompt.items) add(one.scalar);
+  if (out.empty()) refuse("prompt", "is required", "give a text, token ids, or a list of either");
+  return out;
+}
+
+void answer_completion(const RouteContext& context, const Api& api, const std::shared_ptr<Call>& call) {
+  std::vector<std::string> passed_over;
+  TokenLists tokens;
+  const TextRequest request = read_request<TextRequest>(read_value(call->request().body, "prompt", tokens),
+                                                        {context.config.strict_requests}, passed_over);
+  const GenerationFields& fields = request.generation;
+  const std::shared_ptr<const ServedModel> model = model_for(context, api, *call, fields.model);
+  if (request.text.suffix && !request.text.suffix->empty())
+    refuse("suffix", "the tokenizer has no tokens for filling in the middle", "leave it out");
+
+  const int64_t wanted = fields.max_tokens.value_or(default_completion_tokens);
+  const bool has_answer = wanted > 0;
+  esurge::SamplingParams sampling = sampling_of(fields, std::max<int64_t>(wanted, 1), *model);
+  sampling.logprobs = request.text.logprobs;
+  if (request.text.echo && request.text.logprobs) sampling.prompt_logprobs = request.text.logprobs;
+  sampling.return_token_ids = request.text.logprobs.has_value();
+  sampling.output_kind = fields.stream ? esurge::OutputKind::delta : esurge::OutputKind::final_only;
+  separate_prefixes(context, *call, sampling);
+
+  std::vector<AnswerPart> parts;
+  std::vector<std::shared_ptr<const TextReading>> readings;
+  int64_t truncated = 0, most = 0;
+  for (TextPrompt& prompt : prompts_of(request, tokens, *model)) {
+    FittedRequest fitted = fit_request(std::move(prompt.ids), sampling, *model);
+    truncated += fitted.truncated_tokens;
+    most += fitted.max_tokens * sampling.choices_drawn();
+    TextReading reading{.model = model, .echo = request.text.echo, .has_answer = has_answer};
+    reading.prompt = fitted.prompt;
+    if (prompt.text && fitted.truncated_tokens == 0)
+      reading.prompt_text = std::move(*prompt.text);
+    else if (model->tokenizer)
+      reading.prompt_text = model->tokenizer->decode(fitted.prompt, sampling.skip_special_tokens);
+    reading.logprobs = request.text.logprobs;
+    reading.keys_are_ids = request.text.return_tokens_as_token_ids;
+    reading.skip_special_tokens = sampling.skip_special_tokens;
+    readings.push_back(std::make_shared<const TextReading>(std::move(reading)));
+    AnswerPart& part = parts.emplace_back();
+    part.prompt_tokens = int64_t(fitted.prompt.size());
+    part.truncated_tokens = fitted.truncated_tokens;
+    part.counts_answer = has_answer;
+    part.request = {.prompt = std::move(fitted.prompt), .sampling = sampling, .request_id = call->id()};
+  }
+  check_permissions(*call, {fields.stream, false, most});
+  CompletionHead head{.id = new_completion_id("cmpl-"),
+                      .created = seconds_since_1970(),
+                      .model = model->id,
+                      .system_fingerprint = model->fingerprint};
+  context.jobs.start(
+      call, model, std::move(parts),
+      std::make_unique<CompletionWriter>(readings, fields, std::move(head), truncation_headers(truncated)));
+}
+
+}  // namespace
+
+void add_completion_route(Api& api, const RouteContext& context) {
+  api.serve("POST /v1/completions",
+            [&api, context](std::shared_ptr<Call> call) { answer_completion(context, api, call); });
+}
+
+}  // namespace easydel::server

@@ -1,0 +1,61 @@
+// What the routes that use a model have in common.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "easydel/server/answer_job.h"
+#include "easydel/server/api.h"
+#include "easydel/server/chat_reader.h"
+#include "easydel/server/chat_request.h"
+#include "easydel/server/sampling.h"
+#include "easydel/server/serve_config.h"
+#include "easydel/server/served_model.h"
+
+namespace easydel::server {
+
+// All must outlive the Api's server.
+struct RouteContext {
+  const ServeConfig& config;
+  const ModelList& models;
+  AnswerJobs& jobs;
+};
+
+// Each adds its routes. Before the server starts.
+void add_chat_route(Api& api, const RouteContext& context);        // /v1/chat/completions
+void add_completion_route(Api& api, const RouteContext& context);  // /v1/completions
+
+// What a key must allow, besides the route itself.
+struct Asked {
+  bool stream = false, tools = false;
+  int64_t tokens = 0;  // that may be generated, of all answers together
+};
+// Refusal: the state of the server, the model's name, or the key's permissions do not allow it.
+std::shared_ptr<const ServedModel> model_for(const RouteContext& context, const Api& api, const Call& call,
+                                             const std::optional<std::string>& name);
+void check_permissions(const Call& call, const Asked& asked);
+// Requests of different keys share no cached prefix, unless shared_prefix_cache is set.
+void separate_prefixes(const RouteContext& context, const Call& call, esurge::SamplingParams& sampling);
+// The header that says how many tokens of a prompt were cut off; none if it is whole.
+std::vector<Header> truncation_headers(int64_t truncated_tokens);
+
+int64_t seconds_since_1970();
+
+// A conversation as the model sees it.
+struct ConversationPrompt {
+  std::string text = {};
+  std::vector<text::TokenId> ids = {};
+  std::string begun = {};  // the part of the answer that the prompt ends with
+};
+// Refusal: the model has no chat template, or the template cannot be used. UserError with the path of a field.
+ConversationPrompt render_conversation(const ServeConfig& config, const ServedModel& model,
+                                       const ConversationFields& fields);
+// How the answer to a conversation is read: which tools it may call, and what stands for reasoning.
+ChatReading chat_reading(std::shared_ptr<const ServedModel> model, const ConversationFields& fields,
+                         ConversationPrompt prompt, bool calls_are_parsed);
+
+}  // namespace easydel::server

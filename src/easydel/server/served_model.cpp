@@ -1,0 +1,38 @@
+#include "easydel/server/served_model.h"
+
+#include "easydel/base/error.h"
+#include "easydel/base/names.h"
+#include "easydel/server/api_error.h"
+
+namespace easydel::server {
+
+void ModelList::add(ServedModel model) {
+  std::lock_guard lock(mutex_);
+  models_.push_back(std::make_shared<const ServedModel>(std::move(model)));
+}
+
+std::vector<std::shared_ptr<const ServedModel>> ModelList::all() const {
+  std::lock_guard lock(mutex_);
+  return models_;
+}
+
+std::shared_ptr<const ServedModel> ModelList::find(const std::optional<std::string>& name) const {
+  const auto models = all();
+  if (models.empty())
+    throw Refusal({.status = 503,
+                   .message = "The model is being loaded. Try again later.",
+                   .code = "loading",
+                   .retry_after_seconds = 1});
+  if (!name) return models.front();
+  std::vector<std::string> names;
+  for (const auto& model : models) {
+    if (model->id == *name) return model;
+    names.push_back(model->id);
+  }
+  throw Refusal({.status = 404,
+                 .message = str("Model '", *name, "' not found. Available: ", join(names, ", ")),
+                 .code = "model_not_found",
+                 .param = "model"});
+}
+
+}  // namespace easydel::server

@@ -1,0 +1,78 @@
+// The models behind the routes, and the engine of a model as routes use it. No torch: esurge::Engine is put behind this
+// interface where models are built (elarge), and by something simpler in tests.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "easydel/esurge/esurge_config.h"
+#include "easydel/esurge/metrics.h"
+#include "easydel/esurge/request.h"
+#include "easydel/esurge/results.h"
+#include "easydel/generation/generation_config.h"
+#include "easydel/text/output/output_parser.h"
+#include "easydel/text/render_chat.h"
+#include "easydel/text/tokenizers/tokenizer.h"
+
+namespace easydel::server {
+
+// All functions may be called from any thread.
+class ServedEngine {
+ public:
+  using Listener = std::function<void(esurge::RequestOutput output)>;
+
+  virtual ~ServedEngine() = default;
+  // The listener is called on a thread of the engine's, one call at a time; results that it was too slow for are joined
+  // (esurge/engine.h). After a result with `finished` it is not called again. UserError: the request cannot be served.
+  virtual int64_t add(esurge::Request request, Listener listener) = 0;
+  // No later step computes for it; its last result comes with the next step. Unknown ids are passed over.
+  virtual void abort(int64_t id) = 0;
+  virtual void pause() = 0;  // no step is made until resume()
+  virtual void resume() = 0;
+  virtual esurge::EngineMetrics metrics() const = 0;
+};
+
+struct ServedModel {
+  std::string id = {};
+  int64_t created = 0;  // seconds since 1970
+  int64_t max_model_len = 0;
+  std::string root = {};    // the folder or name that it was loaded from
+  std::string parent = {};  // of an adapter: its base model; empty: none
+  std::string fingerprint = {};
+  int64_t pages = 0;  // of the KV cache
+
+  // Null in tests that generate nothing.
+  std::shared_ptr<ServedEngine> engine = nullptr;
+  std::shared_ptr<const text::Tokenizer> tokenizer = nullptr;    // null: prompts are ids, and answers have no text
+  std::shared_ptr<const text::ChatRenderer> renderer = nullptr;  // null: there is no chat template
+  bool takes_content_parts = false;                              // the template takes lists of parts
+  std::shared_ptr<const std::vector<std::string>> special_texts = nullptr;  // of the tokenizer's special tokens
+  text::OutputFormat format = {};                                           // how answers to conversations are parsed
+  generation::GenerationConfig defaults = {};                               // of generation_config.json
+  esurge::EsurgeConfig config = {};  // the rules of the context and the number of sequences
+};
+
+// The models that are there by now. Thread-safe.
+class ModelList {
+ public:
+  ModelList() = default;
+  explicit ModelList(std::vector<ServedModel> models) {
+    for (ServedModel& model : models) add(std::move(model));
+  }
+  void add(ServedModel model);
+  std::vector<std::shared_ptr<const ServedModel>> all() const;
+  // The model of this name; without a name the first one. Refusal: there is none (404, which names the others), or none
+  // is loaded yet (503).
+  std::shared_ptr<const ServedModel> find(const std::optional<std::string>& name) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<const ServedModel>> models_;
+};
+
+}  // namespace easydel::server

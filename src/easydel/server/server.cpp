@@ -1,0 +1,210 @@
+#include "easydel/server/server.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/base/log_fields.h"
+#include "easydel/base/names.h"
+#include "easydel/server/api.h"
+#include "easydel/server/http_server.h"
+#include "easydel/server/key_store.h"
+#include "easydel/server/route_context.h"
+
+namespace easydel::server {
+namespace {
+
+volatile std::sig_atomic_t ending_signal = 0, hangup_signal = 0;
+
+void note_signal(int signal) {
+  if (signal == SIGHUP) {
+    hangup_signal = 1;
+    return;
+  }
+  if (ending_signal) ::_exit(128 + signal);
+  ending_signal = signal;
+}
+
+// While it lives, signals are noted instead of ending the process.
+class SignalWatch {
+ public:
+  SignalWatch() {
+    ending_signal = 0;
+    hangup_signal = 0;
+    struct sigaction action = {};
+    action.sa_handler = note_signal;
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART;
+    for (size_t i = 0; i < watched.size(); ++i) ::sigaction(watched[i], &action, &before_[i]);
+  }
+  ~SignalWatch() {
+    for (size_t i = 0; i < watched.size(); ++i) ::sigaction(watched[i], &before_[i], nullptr);
+  }
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+ private:
+  static constexpr std::array watched{SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, watched.size()> before_{};
+};
+
+// Tells systemd, if it has started the process ("Type=notify").
+void notify_service_manager(const char* state) {
+  const char* const path = std::getenv("NOTIFY_SOCKET");
+  sockaddr_un address{};
+  if (!path || (path[0] != '/' && path[0] != '@') || std::strlen(path) >= sizeof address.sun_path) return;
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, path);
+  if (path[0] == '@') address.sun_path[0] = '\0';  // an abstract socket
+  const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return;
+  const auto bytes = socklen_t(offsetof(sockaddr_un, sun_path) + std::strlen(path));
+  if (::sendto(socket, state, std::strlen(state), MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&address), bytes) < 0)
+    log::warning("serve: NOTIFY_SOCKET ", path, ": ", std::strerror(errno));
+  ::close(socket);
+}
+
+log::Level level_of(LogLevel level) {
+  return std::array{log::Level::debug, log::Level::info, log::Level::warning, log::Level::error}[size_t(level)];
+}
+
+std::unique_ptr<KeyStore> make_keys(const ServeConfig& config) {
+  KeyStoreOptions options;
+  if (config.api_keys_file)
+    options.file = *config.api_keys_file;
+  else if (config.storage_dir)
+    options.file = std::filesystem::path(*config.storage_dir) / "keys.json";
+  if (!config.require_api_key && !config.admin_key && options.file.empty()) return nullptr;
+  options.admin_key = config.admin_key;
+  options.max_audit_entries = size_t(config.max_audit_entries);
+  options.wrong_keys_per_minute = config.wrong_keys_per_minute;
+  return std::make_unique<KeyStore>(std::move(options));
+}
+
+}  // namespace
+
+struct Server::Parts {
+  explicit Parts(const ServeConfig& given)
+      : config(given),
+        keys(make_keys(config)),
+        jobs({.max_requests = config.max_waiting_requests.value_or(0),
+              .timeout_seconds = config.request_timeout_seconds,
+              .overload_message = config.overload_message,
+              .keys = keys.get()}),
+        api(config, keys.get(), models) {
+    const RouteContext context{config, models, jobs};
+    add_chat_route(api, context);
+    add_completion_route(api, context);
+  }
+
+  const ServeConfig config;
+  std::unique_ptr<KeyStore> keys;  // null: nothing needs a key
+  ModelList models;
+  AnswerJobs jobs;
+  Api api;
+  std::unique_ptr<HttpServer> http;
+};
+
+Server::Server(const ServeConfig& config) : parts_(std::make_unique<Parts>(config)) {}
+
+Server::~Server() {
+  // Listeners of the engine may still write to connections, and hold what belongs to them.
+  if (!parts_->http) return;
+  parts_->jobs.cancel_all({.status = 503, .message = "The server has shut down.", .code = "draining"});
+  parts_->http->stop();
+}
+
+void Server::start() {
+  Parts& p = *parts_;
+  log::set_format(p.config.log_format == LogFormat::json ? log::Format::json : log::Format::text);
+  if (p.config.log_level != LogLevel::info) log::set_level(level_of(p.config.log_level));
+  p.http = std::make_unique<HttpServer>(p.config, p.api.callbacks());
+  p.http->start();
+}
+
+std::string Server::address() const { return parts_->http->address(); }
+
+void Server::add(ServedModel model) {
+  Parts& p = *parts_;
+  const std::string& named = p.config.tool_parser_name;
+  if (named != "auto") {
+    const std::optional<std::string>& other = model.config.tool_parser;
+    if (other && *other != named)
+      refuse("serve.tool_parser_name", str("is '", named, "', but esurge.tool_parser is '", *other, "'"),
+             "give one of them");
+    model.format.tools = named;
+  }
+  if (!model.renderer)
+    log::warning("serve: the model '", model.id,
+                 "' has no chat template, so it answers no conversations; give one with model.chat_template");
+  p.models.add(std::move(model));
+}
+
+void Server::set_ready() {
+  Parts& p = *parts_;
+  p.api.set_state(ServerState::ready);
+  std::vector<std::string> models;
+  for (const auto& model : p.models.all())
+    models.push_back(str(model->id, " (context of ", model->max_model_len, " tokens, ", model->pages, " pages",
+                         model->fingerprint.empty() ? "" : ", fingerprint " + model->fingerprint, ")"));
+  log::info("serve: ready on ", address(), ": ", join(models, ", "),
+            p.keys ? "; API keys are needed" : "; no API keys");
+  notify_service_manager("READY=1");
+}
+
+bool Server::run_until_signal() {
+  const SignalWatch watch;
+  while (!ending_signal) {
+    if (hangup_signal) {
+      hangup_signal = 0;
+      reload();
+    }
+    // A signal interrupts the sleep.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  log::info("serve: shutting down; ", parts_->jobs.count(), " requests may finish within ",
+            parts_->config.shutdown_timeout_seconds, " s; a second signal ends at once");
+  return drain(parts_->config.shutdown_timeout_seconds);
+}
+
+bool Server::drain(double seconds) {
+  Parts& p = *parts_;
+  p.api.set_state(ServerState::draining);
+  notify_service_manager("STOPPING=1");
+  const bool whole = p.http->drain(seconds);
+  if (!whole) {
+    constexpr double last_words_seconds = 2;
+    p.jobs.cancel_all({.status = 503, .message = "The server is shutting down.", .code = "draining"});
+    p.http->drain(last_words_seconds);
+  }
+  p.http->stop();
+  if (p.keys && p.config.enable_persistence) p.keys->save();
+  return whole;
+}
+
+void Server::reload() {
+  const auto attempt = [](const char* what, const auto& renew) {
+    try {
+      renew();
+      log::info("serve: read ", what, " anew");
+    } catch (const std::exception& error) {
+      log::error("serve: ", what, " was not read anew: ", error.what());
+    }
+  };
+  attempt("the certificate", [this] { parts_->http->reload_certificate(); });
+  if (parts_->keys) attempt("the keys", [this] { parts_->keys->reload(); });
+}
+
+}  // namespace easydel::server

@@ -1,0 +1,143 @@
+// `easydel serve` as a process: it listens at once, answers, and ends by a signal.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+#include "easydel/base/document.h"
+#include "server/client.h"
+#include "support/data.h"
+
+namespace easydel {
+namespace {
+
+using test::RawClient;
+
+class ServeProcess {
+ public:
+  explicit ServeProcess(std::vector<std::string> arguments) {
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    ::alarm(120);
+    for (const auto& [name, target] : {std::pair("out", STDOUT_FILENO), std::pair("err", STDERR_FILENO)})
+      ::dup2(::open((folder_ / name).c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600), target);
+    arguments.insert(arguments.begin(), test::program().string());
+    std::vector<char*> raw;
+    for (std::string& argument : arguments) raw.push_back(argument.data());
+    raw.push_back(nullptr);
+    ::execv(raw[0], raw.data());
+    ::_exit(99);
+  }
+  ~ServeProcess() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL), ::waitpid(pid_, nullptr, 0);
+  }
+  ServeProcess(const ServeProcess&) = delete;
+  ServeProcess& operator=(const ServeProcess&) = delete;
+
+  std::string out() const { return read("out"); }
+  std::string log() const { return read("err"); }
+  // The port of the line "listening on http://127.0.0.1:PORT".
+  int64_t port() const {
+    const std::string mark = "listening on http://127.0.0.1:";
+    EXPECT_TRUE(test::eventually([&] { return out().find('\n') != std::string::npos; })) << log();
+    const std::string line = out();
+    return line.starts_with(mark) ? std::stoll(line.substr(mark.size())) : 0;
+  }
+  bool is_ready() const {
+    return test::eventually([&] { return log().find("serve: ready on ") != std::string::npos; });
+  }
+  void signal(int number) const { ::kill(pid_, number); }
+  int wait() {
+    int status = 0;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  std::string read(const char* name) const {
+    return test::fs::exists(folder_ / name) ? test::read_file(folder_ / name) : "";
+  }
+  test::TemporaryFolder folder_;
+  pid_t pid_ = -1;
+};
+
+std::string posted(const std::string& path, const std::string& body) {
+  return str("POST ", path,
+             " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ", body.size(),
+             "\r\n\r\n", body);
+}
+
+std::string story_model() { return test::test_data("models/stories260K-chat").string(); }
+
+TEST(Serve, AnswersAsGenerateDoesAndEndsBySignal) {
+  ServeProcess server({"serve", story_model(), "--port", "0"});
+  const int64_t port = server.port();
+  EXPECT_EQ(RawClient(port, "GET /liveness HTTP/1.1\r\nHost: localhost\r\n\r\n").response().substr(0, 15),
+            "HTTP/1.1 200 OK");
+  ASSERT_TRUE(server.is_ready()) << server.log();
+  RawClient client(port, posted("/v1/completions", R"({"prompt": "Once upon a time", "temperature": 0})"));
+  const std::string response = client.response();
+  const Value answer = parse_json(response.substr(response.find("\r\n\r\n") + 4));
+  const test::Ran generated =
+      test::run_program({"generate", story_model(), "-p", "Once upon a time", "-n", "16", "-t", "0", "--no-echo"});
+  EXPECT_EQ(answer.find("choices")->items[0].find("text")->scalar + "\n", generated.out);
+
+  // A stream that runs when the signal comes is finished.
+  RawClient stream(
+      port, posted("/v1/completions", R"({"prompt": "Once", "max_tokens": 400, "ignore_eos": true, "stream": true})"));
+  stream.until("\r\n\r\n");
+  server.signal(SIGTERM);
+  EXPECT_TRUE(stream.chunks().ends_with("data: [DONE]\n\n"));
+  EXPECT_EQ(server.wait(), 0);
+  EXPECT_FALSE(RawClient(port).connected());
+}
+
+TEST(Serve, EndsRequestsThatTakeTooLong) {
+  ServeProcess server(
+      {"serve", story_model(), "--port", "0", "--shutdown-timeout-seconds", "0", "--set", "esurge.max_num_seqs=1"});
+  const int64_t port = server.port();
+  ASSERT_TRUE(server.is_ready()) << server.log();
+  // Requests that wait behind others when the signal comes.
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 4; ++i)
+    clients.push_back(std::make_unique<RawClient>(
+        port,
+        posted("/v1/completions", R"({"prompt": "Once", "max_tokens": 500, "ignore_eos": true, "stream": true})")));
+  for (const auto& client : clients) client->until("\r\n\r\n");
+  server.signal(SIGINT);
+  const std::string last = clients.back()->chunks();
+  EXPECT_NE(last.find("The server is shutting down."), std::string::npos) << last;
+  EXPECT_TRUE(last.ends_with("data: [DONE]\n\n"));
+  EXPECT_EQ(server.wait(), 0);
+}
+
+TEST(Serve, RefusesWhatItCannotDoBeforeAModelIsLoaded) {
+  const ServeProcess other({"serve", story_model(), "--port", "0"});
+  const std::string port = std::to_string(other.port());
+  const auto refused = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"serve", story_model()});
+    const test::Ran ran = test::run_program(more);
+    EXPECT_EQ(ran.status, 2) << ran.err;
+    EXPECT_EQ(ran.err.find("esurge:"), std::string::npos) << "the model was loaded";
+    return ran.err;
+  };
+  EXPECT_NE(refused({"--port", port}).find("in use"), std::string::npos);
+  EXPECT_NE(refused({"--port", "70000"}).find("--port 70000: actions[0].serve.port: 70000 is out of range"),
+            std::string::npos);
+  EXPECT_NE(refused({"--tool-parser-name", "hermess"}).find("did you mean 'hermes'?"), std::string::npos);
+  EXPECT_NE(refused({"--ssl-certfile", "a"}).find("is given without ssl_keyfile"), std::string::npos);
+  EXPECT_NE(refused({"--tool-parser-name", "hermes", "--set", "esurge.tool_parser=mistral"}).find("give one of them"),
+            std::string::npos);
+}
+
+TEST(Serve, TakesKeysFromTheEnvironment) {
+  const test::Ran ran = test::run_program({"serve", story_model()}, {.environment = {{"EASYDEL_SERVE_PORT", "99999"}}});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_NE(ran.err.find("EASYDEL_SERVE_PORT 99999: "), std::string::npos) << ran.err;
+}
+
+}  // namespace
+}  // namespace easydel
