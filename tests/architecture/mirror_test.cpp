@@ -22,6 +22,14 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       {"data/source_txt.cpp", "data/rows_test.cpp"},
       // Rows that are read without a dataset are read in these.
       {"data/inform_reader.cpp", "data/check_rows_test.cpp"},
+      // Formats are small, and one test compares them.
+      {"data/format_alpaca.cpp", "data/row_formats_test.cpp"},
+      {"data/format_dolly.cpp", "data/row_formats_test.cpp"},
+      {"data/format_hh.cpp", "data/row_formats_test.cpp"},
+      {"data/format_kto.cpp", "data/row_formats_test.cpp"},
+      {"data/format_openai.cpp", "data/row_formats_test.cpp"},
+      {"data/format_segments.cpp", "data/row_formats_test.cpp"},
+      {"data/format_sharegpt.cpp", "data/row_formats_test.cpp"},
       // Tables of keys hold no code; the keys are read in these.
       {"data/tables.cpp", "data/mixture_config_test.cpp"},
       {"train/dpo_config.cpp", "train/method_configs_test.cpp"},

@@ -16,7 +16,7 @@ struct Registry {
 const std::vector<Registry> registries = {
     {"models/families.cpp", "models/zoo/"}, {"models/family_configs.cpp", "models/zoo/"},
     {"train/method_configs.cpp", "train/"}, {"ops/attention_backends.cpp", "ops/attention_"},
-    {"data/sources.cpp", "data/source_"},
+    {"data/sources.cpp", "data/source_"},   {"data/row_formats.cpp", "data/format_"},
 };
 
 // The names in the first `std::array ... {a(), b()}` or `{zoo::a::family(), ...}` or `{a_source, b_source}` or

@@ -105,15 +105,10 @@ TEST(RowKinds, TheGuidesPairsHaveTheirPromptAsContent) {
   EXPECT_EQ(row.prompt.scalar, "p");
 }
 
-TEST(RowKinds, ContentFieldAndRenamesChooseTheText) {
+TEST(RowKinds, ContentFieldChoosesTheText) {
   FieldRules rules;
   rules.content_field = "body";
   EXPECT_EQ(typed_row(R"({"text": "no", "body": "yes"})", rules).text.scalar, "yes");
-  FieldRules renamed;
-  renamed.renames = {{"question", "prompt"}, {"answer", "completion"}};
-  const TypedRow row = typed_row(R"({"question": "q", "answer": "a"})", renamed);
-  EXPECT_EQ(row.kind, RowKind::prompt_completion);
-  EXPECT_EQ(row.completion.scalar, "a");
 }
 
 TEST(RowKinds, ARowWithoutTheFieldSaysWhatItHas) {
@@ -172,9 +167,6 @@ TEST(RowKinds, InstructionsArePromptsWithTheirInput) {
   EXPECT_EQ(pair.kind, RowKind::preference);
   EXPECT_EQ(pair.prompt.items.at(0).find("content")->scalar, "Add.\n1");
   EXPECT_EQ(pair.rejected.items.at(0).find("content")->scalar, "r");
-  FieldRules renamed;
-  renamed.renames = {{"instruction", "prompt"}, {"output", "completion"}};
-  EXPECT_EQ(typed_row(R"({"instruction": "Add.", "output": "3"})", renamed).prompt.scalar, "Add.");
 }
 
 TEST(RowKinds, ANullFieldIsSaidToBeNull) {

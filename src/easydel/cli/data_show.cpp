@@ -167,7 +167,9 @@ std::string json_line(const Found& found, bool shifted) {
   out.set("tokens", numbers(found.example.tokens));
   out.set("labels", numbers(found.example.unshifted_labels(shifted)));
   out.set("lengths", numbers(found.example.lengths));
-  out.set("weights", numbers(std::vector<int32_t>(found.example.tokens.size(), 1)));
+  Value& weights = out.set("weights", Value::list());
+  for (const float weight : found.example.unshifted_weights(shifted))
+    weights.items.push_back(weight == 1 ? Value::integer(1) : Value::number(double(weight)));
   return to_json(out) + "\n";
 }
 

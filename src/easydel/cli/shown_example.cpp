@@ -76,6 +76,7 @@ std::vector<uint8_t> kept_in(std::span<const int32_t> kept, std::span<const int3
 std::vector<ShownSequence> shown_sequences(const data::Example& example, const std::vector<std::string>& where,
                                            const data::Example* whole, bool shifted) {
   const std::vector<int32_t> labels = example.unshifted_labels(shifted);
+  const std::vector<float> weights = example.unshifted_weights(shifted);
   std::vector<ShownSequence> out;
   size_t begin = 0, whole_begin = 0;
   for (size_t s = 0; s < example.lengths.size(); ++s) {
@@ -90,8 +91,9 @@ std::vector<ShownSequence> shown_sequences(const data::Example& example, const s
     sequence.where = s < where.size() ? where[s] : "";
     const std::vector<uint8_t> is_kept = kept_in(kept, all);
     for (size_t i = 0, at = begin; i < all.size(); ++i) {
-      const bool learned = is_kept[i] && labels[at++] != data::no_label;
-      sequence.tokens.push_back({all[i], learned, !is_kept[i]});
+      const bool learned = is_kept[i] && labels[at] != data::no_label;
+      sequence.tokens.push_back({all[i], learned, !is_kept[i], is_kept[i] ? weights[at] : 1});
+      at += is_kept[i];
     }
     begin += length;
   }
@@ -107,12 +109,16 @@ std::string shown_text(const std::vector<ShownSequence>& sequences, const text::
     for (size_t i = 0; i < ids.size();) {
       const Look look = look_of(sequence.tokens[i], tokenizer);
       size_t end = i;
-      while (end < ids.size() && look_of(sequence.tokens[end], tokenizer) == look) ++end;
+      const float weight = sequence.tokens[i].weight;
+      while (end < ids.size() && look_of(sequence.tokens[end], tokenizer) == look &&
+             sequence.tokens[end].weight == weight)
+        ++end;
       const auto all = std::span<const int32_t>(ids);
       const std::string piece =
           text::decode_continuation(tokenizer, all.first(i), all.subspan(i, end - i), /*skip_special_tokens=*/false);
       const Mark mark = mark_of(look, marks);
       out += str(mark.on, marks == Marks::html ? escaped(piece) : piece, mark.off);
+      if (weight != 1) out += str("\u00d7", double(weight));
       i = end;
     }
     out += marks == Marks::html ? "</pre>\n" : "\n";
@@ -131,7 +137,7 @@ std::string shown_lines(const std::vector<ShownSequence>& sequences, const text:
                  token.cut       ? "cut"
                  : token.learned ? "learned"
                                  : "-",
-                 "\n");
+                 token.weight == 1 ? std::string() : str("\t", double(token.weight)), "\n");
       before.push_back(token.id);
     }
   }

@@ -14,6 +14,7 @@ struct ShownToken {
   int32_t id = 0;
   bool learned = false;
   bool cut = false;  // truncation took it
+  float weight = 1;  // in the loss
 };
 
 struct ShownSequence {

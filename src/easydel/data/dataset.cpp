@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "easydel/base/error.h"
@@ -122,6 +123,15 @@ void tell(const DatasetOptions& options, const DatasetReport& report) {
   if (options.packing != Packing::none) log::info(options.section, ": ", report.packing.text());
 }
 
+// If some examples have weights, all get them: a dataset's examples have the same columns.
+void complete_weights(std::vector<Example>& examples) {
+  const auto has_weights = [](const Example& example) { return example.find(loss_weights) != nullptr; };
+  if (std::ranges::none_of(examples, has_weights)) return;
+  for (Example& example : examples)
+    if (!has_weights(example))
+      example.set({loss_weights, Column::Per::token, std::vector<float>(example.tokens.size(), 1)});
+}
+
 // Documents in the order of the first epoch, so that packed rows mix and shuffle them, too.
 std::vector<Example> in_order(std::vector<Example> documents, const EpochOrder& order) {
   const std::vector<int64_t> epoch = order.epoch(0);
@@ -183,6 +193,7 @@ Dataset Dataset::assemble(const DatasetOptions& options, ReadExamples read) {
     own = {};
   }
   if (examples.empty()) refuse_empty(options, report);
+  complete_weights(examples);
   BlockMixture mixture = options.mixture;
   mixture.weights = options.weights;
   EpochOrder order(sizes, mixture, options.shuffled, options.seed);
@@ -240,6 +251,9 @@ std::string Dataset::fingerprint() const {
       add(uint32_t(words->size()));
       for (const int32_t word : *words) add(uint32_t(word));
     }
+  for (const Example& example : examples_)
+    if (const Column* const weights = example.find(loss_weights))
+      for (const float weight : std::get<std::vector<float>>(weights->values)) add(std::bit_cast<uint32_t>(weight));
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
   return digits;

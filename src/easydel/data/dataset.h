@@ -34,7 +34,8 @@ struct DatasetOptions {
   std::vector<InformConfig> informs;
   std::string section = "mixture.informs";  // their section, for messages
   std::string target_field = "text";
-  std::vector<double> weights;  // of the block mixture, one for each inform; empty: equal
+  std::string tokens_field = "tokens";  // of rows that are tokenized already
+  std::vector<double> weights;          // of the block mixture, one for each inform; empty: equal
   BlockMixture mixture;
   Packing packing = Packing::none;
   int64_t row_length = 0;  // of packed rows

@@ -86,6 +86,37 @@ Encoded Encoder::conversation(const Value& messages, const TypedRow& row, bool g
   return out;
 }
 
+Encoded Encoder::learned_conversation(const Value& messages, const TypedRow& row) const {
+  const auto at_row = [&](const auto& action) {
+    try {
+      return action();
+    } catch (const UserError& error) {
+      refuse(row.where, error.headline(), error.remedy);
+    }
+  };
+  if (!row.learn && !at_row([&] { return has_marks(messages); }))
+    return conversation(messages, row, false, options_.assistant_mask);
+  const text::ChatRenderer& renderer = chat();
+  return at_row([&]() -> Encoded {
+    const text::RenderedTurns turns =
+        renderer.with_turns(without_part_marks(messages), {row.tools, false, row.template_arguments});
+    const bool only_turns = row.learn || options_.assistant_mask;
+    LearnedTokens learned = learned_tokens(messages, turns, row.learn ? *row.learn : LearnRules(), only_turns);
+    return {turns.ids, 0, std::move(learned.learn), std::move(learned.weights)};
+  });
+}
+
+// The tokens of each part by itself, without special tokens, as Axolotl's input_output.
+Encoded Encoder::segments(const TypedRow& row) const {
+  Encoded out;
+  for (const Value& part : row.segments.items) {
+    const auto ids = tokenizer_->encode(part.find("text")->scalar, {.add_special_tokens = false});
+    out.ids.insert(out.ids.end(), ids.begin(), ids.end());
+    out.assistant.resize(out.ids.size(), *part.find("label")->as_bool());
+  }
+  return out;
+}
+
 void Encoder::note_parting(const std::vector<int32_t>& prompt, size_t same) const {
   if (same == prompt.size() || parting_noted_.exchange(true)) return;
   const std::vector<int32_t> rest(prompt.begin() + static_cast<std::ptrdiff_t>(same), prompt.end());
@@ -98,17 +129,18 @@ void Encoder::note_parting(const std::vector<int32_t>& prompt, size_t same) cons
 Encoded Encoder::encode(const TypedRow& row) const {
   switch (row.kind) {
     case RowKind::text:
-      if (!row.conversational) return {plain(ended(row.text.scalar)), 0, {}};
-      return conversation(row.text, row, false, options_.assistant_mask);
+      if (!row.segments.is_null()) return segments(row);
+      if (!row.conversational) return {plain(ended(row.text.scalar)), 0, {}, {}};
+      return learned_conversation(row.text, row);
     case RowKind::messages:
       if (!row.conversational) refuse(row.where, "messages is not a list of messages with role and content");
-      return conversation(row.text, row, false, options_.assistant_mask);
+      return learned_conversation(row.text, row);
     case RowKind::prompt_completion: {
       std::vector<int32_t> prompt;
       Encoded out;
       if (as_conversation(row)) {
         prompt = conversation(row.prompt, row, true, false).ids;
-        out = conversation(joined(row.prompt, row.completion), row, false, options_.assistant_mask);
+        out = learned_conversation(joined(row.prompt, row.completion), row);
       } else {
         prompt = plain(text_of_prompt(row));
         out.ids = plain(text_of_prompt(row) + ended(text_of(row.completion)));
@@ -119,9 +151,11 @@ Encoded Encoder::encode(const TypedRow& row) const {
       return out;
     }
     case RowKind::preference:
+    case RowKind::tokens:
       break;
   }
-  refuse(row.where, str("a row of kind ", name_of(row.kind), " has two answers"),
+  refuse(row.where,
+         str("a row of kind ", name_of(row.kind), row.kind == RowKind::tokens ? " has no text" : " has two answers"),
          "give " + fields_of({RowKind::text, RowKind::messages, RowKind::prompt_completion}));
 }
 

@@ -27,7 +27,8 @@ struct EncoderOptions {
 struct Encoded {
   std::vector<int32_t> ids;
   int64_t prompt = 0;              // tokens of the prompt, 0 if the row has none
-  std::vector<uint8_t> assistant;  // empty, or a 1 for each token that the assistant says
+  std::vector<uint8_t> assistant;  // empty, or a 1 for each token that the assistant says, or that is learned
+  std::vector<float> weights;      // in the loss, for each token; empty: all 1
 };
 
 struct EncodedPair {
@@ -47,6 +48,9 @@ class Encoder {
   bool as_conversation(const TypedRow& row) const;
   std::vector<int32_t> plain(const std::string& text) const;
   Encoded conversation(const Value& messages, const TypedRow& row, bool generation_prompt, bool mask) const;
+  // A conversation that is trained on, with the marks of its messages and the rules of its inform.
+  Encoded learned_conversation(const Value& messages, const TypedRow& row) const;
+  Encoded segments(const TypedRow& row) const;
   std::string ended(const std::string& text) const;
   void note_parting(const std::vector<int32_t>& prompt, size_t same) const;
 

@@ -44,6 +44,20 @@ std::vector<int32_t> Example::unshifted_labels(bool shifted) const {
   return out;
 }
 
+std::vector<float> Example::unshifted_weights(bool shifted) const {
+  const Column* const weights = find(loss_weights);
+  if (!weights) return std::vector<float>(tokens.size(), 1);
+  const auto& given = std::get<std::vector<float>>(weights->values);
+  if (!shifted) return given;
+  std::vector<float> out(tokens.size(), 1);
+  size_t begin = 0;
+  for (const int32_t length : lengths) {
+    for (size_t i = begin + 1; i < begin + size_t(length); ++i) out[i] = given[i - 1];
+    begin += size_t(length);
+  }
+  return out;
+}
+
 void Example::set(Column column) {
   const size_t described = column.per == Column::Per::token      ? tokens.size()
                            : column.per == Column::Per::sequence ? lengths.size()

@@ -25,6 +25,9 @@ struct Column {
   size_t size() const;
 };
 
+// The column of weights in the loss, per token and parallel to the labels; examples without it have weight 1.
+inline constexpr const char* loss_weights = "weights";
+
 // `tokens` and `labels` are parallel; labels[i] is the token to be predicted at i, or no_label. Sequences are
 // concatenated: `lengths` adds up to tokens.size(). A plain row has one sequence, a packed row one per document (they
 // do not attend to each other), a preference pair two (chosen, rejected).
@@ -44,6 +47,9 @@ struct Example {
   // For each token: the token itself if it is learned, else no_label. `shifted`: labels[i] is about the token after
   // token i, as add_sequence makes them. The first token of a sequence is never learned.
   std::vector<int32_t> unshifted_labels(bool shifted) const;
+
+  // For each token its weight in the loss, where unshifted_labels has its label; 1 without weights.
+  std::vector<float> unshifted_weights(bool shifted) const;
 
   // Adds the column, or replaces the one of its name. It must have as many numbers as it describes.
   void set(Column column);

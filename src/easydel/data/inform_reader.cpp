@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "easydel/base/fetched.h"
+#include "easydel/base/names.h"
 #include "easydel/data/inform_files.h"
 
 namespace easydel::data {
@@ -70,13 +71,32 @@ class RowBatch {
 }  // namespace
 
 InformReader::InformReader(const DatasetOptions& options, size_t index, const Prepare& prepare)
-    : inform_(options.informs.at(index)), prepare_(prepare), name_(str(options.section, "[", index, "]")) {
+    : inform_(options.informs.at(index)),
+      prepare_(prepare),
+      name_(str(options.section, "[", index, "]")),
+      steps_(inform_, name_) {
   rules_.content_field = inform_.content_field;
   rules_.target_field = options.target_field;
   rules_.additional_fields = inform_.additional_fields;
-  rules_.renames.assign(inform_.format_fields.begin(), inform_.format_fields.end());
   rules_.kind = inform_.row_type;
+  rules_.tokens_field = options.tokens_field;
+  rules_.has_segments = inform_.format && canonical(*inform_.format) == "segments";
+  rules_.weight_field = inform_.weight_field;
   rules_.inform = name_;
+  if (inform_.roles_to_train.empty() && !inform_.train_on_turns && !inform_.train_on_eos) return;
+  LearnRules learn;
+  learn.roles = inform_.roles_to_train;
+  learn.turns = inform_.train_on_turns.value_or(TrainOnTurns::all);
+  learn.eos = inform_.train_on_eos.value_or(TrainOnEos::turn);
+  learn_ = std::make_shared<const LearnRules>(std::move(learn));
+}
+
+TypedRow InformReader::typed_row(Row row) const {
+  TypedRow out = typed(std::move(row), rules_);
+  out.learn = learn_;
+  for (const auto& [name, value] : inform_.chat_template_args)
+    if (!out.template_arguments.is_map() || !out.template_arguments.find(name)) out.template_arguments.set(name, value);
+  return out;
 }
 
 void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
@@ -84,7 +104,7 @@ void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
   int64_t taken = 0;
   bool more = true;
   const auto is_full = [&] { return inform_.num_rows && taken == *inform_.num_rows; };
-  ReadOptions options{inform_.sample_by, fields_read(rules_)};
+  ReadOptions options{inform_.sample_by, steps_.fields(fields_read(rules_))};
   options.on_bad_row = [&](const UserError& error) {
     if (is_full()) return;
     ++taken;
@@ -92,14 +112,17 @@ void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
   };
   const auto take = [&](Row row) {
     if (is_full() || !more) return false;
-    ++taken;
-    PreparedRow typed_row;
+    PreparedRow prepared;
     try {
-      typed_row.row = typed(std::move(row), rules_);
+      std::optional<Row> changed = steps_.apply(std::move(row));
+      if (!changed) return true;
+      prepared.row = typed_row(std::move(*changed));
     } catch (const UserError& error) {
+      ++taken;
       return more = batch.add(error);
     }
-    return more = batch.add(std::move(typed_row));
+    ++taken;
+    return more = batch.add(std::move(prepared));
   };
   for (const auto& file : files_of(inform_, name_ + (is_hub_dataset(inform_) ? ".type" : ".data_files"))) {
     try {

@@ -9,6 +9,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/data/dataset.h"
+#include "easydel/data/row_steps.h"
 
 namespace easydel::data {
 
@@ -31,10 +32,14 @@ class InformReader {
   const std::string& name() const { return name_; }  // "mixture.informs[0]"
 
  private:
+  TypedRow typed_row(Row row) const;
+
   const InformConfig& inform_;
   const Prepare& prepare_;
   std::string name_;
+  RowSteps steps_;
   FieldRules rules_;
+  std::shared_ptr<const LearnRules> learn_;  // null: the inform says nothing
 };
 
 }  // namespace easydel::data

@@ -8,6 +8,7 @@
 #include "easydel/base/names.h"
 #include "easydel/config/paths.h"
 #include "easydel/data/inform_files.h"
+#include "easydel/data/row_format.h"
 
 namespace easydel::data {
 namespace {
@@ -27,6 +28,26 @@ void InformConfig::settle(config::Keys& keys) {
   if (type && !on_hub && !find_source(word) && word != "text")
     return keys.refuse("type", "'" + *type + "' is neither a file type nor a dataset on the Hugging Face Hub",
                        "give " + source_names() + " with data_files, or owner/name");
+  const RowFormat* const rows = format ? find_row_format(canonical(*format)) : nullptr;
+  if (format && !rows) {
+    std::vector<std::string> names;
+    for (const RowFormat& one : row_formats()) names.emplace_back(one.name);
+    keys.refuse("format", "'" + *format + "' is not a format", did_you_mean(*format, names));
+  }
+  if (!format && !columns.empty())
+    keys.refuse("columns", "names the fields of a format, and there is no format",
+                "give format, or rename fields with format_fields: {old: new}");
+  for (const auto& [column, field] : columns)
+    if (rows && column_of_format(*rows, column).empty())
+      keys.refuse("columns", str("'", column, "' is not a field of the format ", rows->name),
+                  did_you_mean(column, std::vector<std::string>(rows->fields.begin(), rows->fields.end())));
+  for (auto [key, file] :
+       {std::pair("preprocessing_fn", &preprocessing_fn), std::pair("format_callback", &format_callback)}) {
+    if (*file && !(*file)->ends_with(".jinja"))
+      keys.refuse(key, "'" + **file + "' is not a .jinja file; functions of Python cannot be called from YAML",
+                  "write a template that renders the new row as one JSON object, or use filter and map");
+    config::expand_path(*file, keys, key);
+  }
   if (data_files.empty() && !on_hub)
     return keys.refuse("data_files", "is missing", "give a path or a pattern such as data/*.jsonl");
   if (split.find('[') != std::string::npos)

@@ -12,6 +12,7 @@
 #include "easydel/columnar/columnar.h"
 #include "easydel/config/fields.h"
 #include "easydel/data/epoch_order.h"
+#include "easydel/data/learn_rules.h"
 #include "easydel/data/packing.h"
 #include "easydel/data/row_kinds.h"
 
@@ -35,7 +36,17 @@ constexpr auto choices(SampleBy) {
 constexpr auto choices(RowKind) {
   using enum RowKind;
   return std::array{config::Choice{text, "text"}, config::Choice{messages, "messages"},
-                    config::Choice{prompt_completion, "prompt_completion"}, config::Choice{preference, "preference"}};
+                    config::Choice{prompt_completion, "prompt_completion"}, config::Choice{preference, "preference"},
+                    config::Choice{tokens, "tokens"}};
+}
+constexpr auto choices(TrainOnTurns) {
+  using enum TrainOnTurns;
+  return std::array{config::Choice{all, "all"}, config::Choice{last, "last"}};
+}
+constexpr auto choices(TrainOnEos) {
+  using enum TrainOnEos;
+  return std::array{config::Choice{turn, "turn"}, config::Choice{all, "all"}, config::Choice{last, "last"},
+                    config::Choice{none, "none"}};
 }
 constexpr auto choices(StopStrategy) {
   using enum StopStrategy;
@@ -66,7 +77,18 @@ struct InformConfig {
   std::optional<RowKind> row_type;
   std::optional<std::string> pixel_field;
   std::optional<std::array<int64_t, 2>> image_size;
-  Value format_callback, preprocessing_fn;
+  std::optional<std::string> format_callback, preprocessing_fn;
+  std::optional<std::string> format;
+  std::map<std::string, std::string> columns;
+  std::map<std::string, config::Many<std::string>> roles;
+  std::map<std::string, std::string> message_fields;
+  std::optional<std::string> filter;
+  std::map<std::string, std::string> map;
+  std::vector<std::string> roles_to_train;
+  std::optional<TrainOnTurns> train_on_turns;
+  std::optional<TrainOnEos> train_on_eos;
+  std::optional<std::string> weight_field;
+  std::map<std::string, Value> chat_template_args;
 
   static constexpr auto doc = "One source of rows.";
   template <class C>
@@ -84,14 +106,37 @@ struct InformConfig {
                                  "standard names (messages, prompt, completion, chosen, rejected, text), then content.",
                                  alias("text_field")),
         field<&C::additional_fields>("Other fields that every row must have."),
-        field<&C::format_fields>("Fields to rename, as old: new."),
+        field<&C::format_fields>(
+            "Fields to rename, as old: new. A dot goes into maps and lists of maps: messages.from: "
+            "role."),
         field<&C::num_rows>("Use at most this many rows.", at_least(1)),
         field<&C::sample_by>("Unit of a text file that becomes a row."),
         field<&C::row_type>("Kind of the rows; null: detected."),
         field<&C::pixel_field>("Field with the images.", alias("image_field"), not_built("training on images")),
         field<&C::image_size>("Height and width of images.", not_built("training on images")),
-        field<&C::format_callback>("A function over rows; only possible in Python.", not_built("a function in YAML")),
-        field<&C::preprocessing_fn>("A function over rows; only possible in Python.", not_built("a function in YAML")),
+        field<&C::preprocessing_fn>("File of a Jinja template, *.jinja, that renders the row's fields as one JSON "
+                                    "object, the new row. It is the first step."),
+        field<&C::format_callback>("The same, after preprocessing_fn."),
+        field<&C::filter>("A Jinja expression over the row's fields; rows where it is false are left out: \"{{ text | "
+                          "length > 200 }}\"."),
+        field<&C::map>("Fields to set, as name: Jinja template over the row's fields. A template that is one {{ "
+                       "expression }} keeps the value's type; every other one gives a text."),
+        field<&C::format>(
+            "Form of the rows: alpaca, dolly, hh, kto, openai, segments or sharegpt; null: by the names of "
+            "their fields."),
+        field<&C::columns>("Names of the format's fields in these rows, as format's name: field."),
+        field<&C::roles>("Roles of messages with other names, as theirs: ours, or as ours: [theirs, ...]."),
+        field<&C::message_fields>(
+            "Fields of messages with other names, as ours: theirs: {role: from, content: value}."),
+        field<&C::roles_to_train>(
+            "Learn only what these roles say; empty: what trainer.assistant_only_loss says, or the "
+            "assistant's turns if train_on_turns or train_on_eos is given."),
+        field<&C::train_on_turns>("Which of the learned roles' turns are learned: all, or only the last one."),
+        field<&C::train_on_eos>("Which end tokens are learned: of each learned turn, of all turns, of the last learned "
+                                "turn, or none; null: of each learned turn."),
+        field<&C::weight_field>("Field with the row's weight in the loss: a number from 0."),
+        field<&C::chat_template_args>("Variables of the chat template, for example enable_thinking: false; a row's "
+                                      "chat_template_kwargs come first."),
     };
   }
   void settle(config::Keys& keys);
@@ -261,7 +306,8 @@ struct MixtureConfig {
         field<&C::streaming>("Read without loading all.", no_effect("files are always read by rows")),
         field<&C::shuffle_buffer_size>("Rows in the shuffle buffer.", whole),
         field<&C::pack_shuffle_buffer_factor>("Size of the shuffle buffer in batches.", whole),
-        field<&C::tokens_field_name>("Column of ready tokens.", no_effect("rows are tokenized here")),
+        field<&C::tokens_field_name>("Field with the tokens of rows that are tokenized already; input_ids is "
+                                     "also taken."),
         field<&C::dask_storage_options>("Options of remote storage.", local),
         field<&C::tokenize_callback>("A function over rows; only possible in Python.", not_built("a function in YAML")),
         field<&C::prefetch_workers>("Threads that read ahead.", ready),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
@@ -77,7 +78,6 @@ class Reader {
   Reader(Row row, const FieldRules& rules) : row_(std::move(row)), rules_(rules) {}
 
   TypedRow read() {
-    for (const auto& [old_name, new_name] : rules_.renames) rename(old_name, new_name);
     for (const std::string& name : rules_.additional_fields)
       if (!has(row_.fields, name)) no_field(row_, name, str("drop it from ", rules_.inform, ".additional_fields"));
     refuse_media();
@@ -105,6 +105,8 @@ class Reader {
         out.chosen = content("chosen"), out.rejected = content("rejected");
         put_prompt_of_pair(out);
         break;
+      case RowKind::tokens:
+        break;  // typed_parts
     }
     out.conversational = conversational(out);
     if (const Value* tools = row_.fields.find("tools")) out.tools = parsed(*tools);
@@ -123,12 +125,6 @@ class Reader {
              str("use rows without it; if it is something else, rename it with ", rules_.inform, ".format_fields: {",
                  name, ": another_name}"));
     }
-  }
-
-  void rename(const std::string& old_name, const std::string& new_name) {
-    if (!row_.fields.find(old_name)) no_field(row_, old_name, str("drop it from ", rules_.inform, ".format_fields"));
-    for (auto& [key, value] : row_.fields.entries)
-      if (key == old_name) key = new_name;
   }
 
   // content_field, under the name that the rest goes by: the text, the conversation, or the prompt of a pair.
@@ -291,6 +287,8 @@ std::string_view name_of(RowKind kind) {
       return "prompt_completion";
     case RowKind::preference:
       return "preference";
+    case RowKind::tokens:
+      return "tokens";
   }
   return "";
 }
@@ -315,13 +313,55 @@ std::vector<std::string> fields_read(const FieldRules& rules) {
                                "completion",  "chosen",  "rejected", "tools",         "chat_template_kwargs",
                                "instruction", "input",   "output"};
   out.insert(out.end(), media_fields.begin(), media_fields.end());
-  out.push_back(rules.target_field);
+  out.insert(out.end(), token_fields.begin(), token_fields.end());
+  out.insert(out.end(), {"input_ids", rules.tokens_field, rules.target_field});
+  if (rules.weight_field) out.push_back(*rules.weight_field);
   if (rules.content_field) out.push_back(*rules.content_field);
   out.insert(out.end(), rules.additional_fields.begin(), rules.additional_fields.end());
-  for (const auto& [old_name, new_name] : rules.renames) out.push_back(old_name);
   return out;
 }
 
-TypedRow typed(Row row, const FieldRules& rules) { return Reader(std::move(row), rules).read(); }
+namespace {
+
+double weight_of(const Row& row, const FieldRules& rules) {
+  if (!rules.weight_field) return 1;
+  const Value* const value = row.fields.find(*rules.weight_field);
+  if (!value || value->is_null())
+    no_field(row, *rules.weight_field, str("give every row a weight, or drop ", rules.inform, ".weight_field"));
+  const auto weight = value->as_double();
+  if (!weight || !std::isfinite(*weight) || *weight < 0)
+    refuse(row.where, str("field '", *rules.weight_field, "' holds ", to_yaml_flow(*value), ", which is not a weight"),
+           "give a number from 0; 0 leaves the row out of the loss");
+  return *weight;
+}
+
+// A row that is neither a text nor a conversation yet: ready tokens, or a text in segments.
+std::optional<TypedRow> typed_parts(const Row& row, const FieldRules& rules) {
+  TypedRow out;
+  out.where = row.where;
+  if (rules.has_segments) {
+    out.segments = *row.fields.find("segments");
+    return out;
+  }
+  if (rules.kind && *rules.kind != RowKind::tokens) return std::nullopt;
+  const std::string ids = ids_field(row, rules.tokens_field);
+  const bool has_text = has(row.fields, "messages") || has(row.fields, rules.target_field) || rules.content_field;
+  if (ids.empty() && rules.kind == RowKind::tokens)
+    no_field(row, rules.tokens_field, "name the field with the tokens by mixture.tokens_field_name");
+  if (ids.empty() || (has_text && !rules.kind)) return std::nullopt;
+  out.kind = RowKind::tokens;
+  out.tokens = std::make_shared<const TokenRow>(token_row(row, ids));
+  return out;
+}
+
+}  // namespace
+
+TypedRow typed(Row row, const FieldRules& rules) {
+  const double weight = weight_of(row, rules);
+  std::optional<TypedRow> parts = typed_parts(row, rules);
+  TypedRow out = parts ? std::move(*parts) : Reader(std::move(row), rules).read();
+  out.weight = weight;
+  return out;
+}
 
 }  // namespace easydel::data

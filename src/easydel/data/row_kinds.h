@@ -4,17 +4,20 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/data/learn_rules.h"
 #include "easydel/data/rows.h"
+#include "easydel/data/token_rows.h"
 
 namespace easydel::data {
 
-enum class RowKind : uint8_t { text, messages, prompt_completion, preference };
+enum class RowKind : uint8_t { text, messages, prompt_completion, preference, tokens };
 std::string_view name_of(RowKind kind);  // "text", "messages", "prompt_completion", "preference"
 
 // A set of kinds.
@@ -48,6 +51,10 @@ struct TypedRow {
   // The pair has no prompt of its own: what both answers begin with was taken.
   bool prompt_is_shared = false;
   std::vector<std::string> unused_texts;  // with prompt_is_shared: other fields that hold texts
+  Value segments;                         // of RowKind::text: parts {label, text} that are learned or not; null: none
+  std::shared_ptr<const TokenRow> tokens = {};   // of RowKind::tokens
+  std::shared_ptr<const LearnRules> learn = {};  // of its inform; null: none
+  double weight = 1;                             // in the loss
 };
 
 // How the fields of an inform's rows are found.
@@ -55,9 +62,11 @@ struct FieldRules {
   std::optional<std::string> content_field;  // not given: by the standard names, then `content`
   std::string target_field = "text";         // name of a text row's field if no content_field is given
   std::vector<std::string> additional_fields;
-  std::vector<std::pair<std::string, std::string>> renames;  // old, new
-  std::optional<RowKind> kind;                               // not given: detected
-  std::string inform;                                        // "mixture.informs[0]", for messages
+  std::optional<RowKind> kind;              // not given: detected
+  std::string tokens_field = "tokens";      // of rows of ready tokens
+  bool has_segments = false;                // the rows have a list of segments (row_format.h)
+  std::optional<std::string> weight_field;  // of the row's weight
+  std::string inform;                       // "mixture.informs[0]", for messages
 };
 
 // Every field that typed() may look into.

@@ -59,6 +59,25 @@ void refuse_media(const Value& messages) {
   }
 }
 
+// The tokens [first, last) of a span of characters. A token belongs to the span that its first character is in. Offsets
+// may exclude blanks, so a span begins with the first token at or after its beginning.
+std::pair<size_t, size_t> tokens_in(const std::vector<std::pair<int64_t, int64_t>>& offsets,
+                                    const std::pair<int64_t, int64_t>& span) {
+  const auto [begin, end] = span;
+  const auto none = int64_t(offsets.size());
+  const auto token_at = [&](int64_t character) {
+    return std::find_if(offsets.begin(), offsets.end(),
+                        [&](auto& one) { return one.first <= character && character < one.second; }) -
+           offsets.begin();
+  };
+  if (end <= begin) return {0, 0};
+  auto first = token_at(begin), last = token_at(end - 1);
+  for (int64_t at = begin; first == none && at < end; ++at) first = token_at(at);
+  for (int64_t at = end - 1; last == none && at >= begin; --at) last = token_at(at);
+  while (last + 1 < none && offsets[size_t(last + 1)] == offsets[size_t(last)]) ++last;
+  return {size_t(first), size_t(std::min(last + 1, none))};
+}
+
 }  // namespace
 
 ChatRenderer::ChatRenderer(std::shared_ptr<const Tokenizer> tokenizer, std::optional<std::string> source)
@@ -146,36 +165,89 @@ Spans ChatRenderer::proven_spans(const Value& messages, const ChatOptions& optio
   return spans;
 }
 
+Spans ChatRenderer::spans_in(const Rendering& rendering, const Value& messages, const ChatOptions& options) const {
+  if (marks_) return rendering.generation_spans;
+  const auto eos = tokenizer_->eos_id();
+  const auto traced = assistant_spans(messages, rendering, !options.add_generation_prompt, header(),
+                                      eos ? tokenizer_->token_of(*eos) : "");
+  return traced ? *traced : proven_spans(messages, options, rendering.text);
+}
+
 RenderedChat ChatRenderer::with_mask(const Value& messages, const ChatOptions& options) const {
   Rendering rendering = render(messages, options, !marks_);
   refuse_media(messages);
-  Spans spans = rendering.generation_spans;
-  if (!marks_) {
-    const auto eos = tokenizer_->eos_id();
-    const auto traced = assistant_spans(messages, rendering, !options.add_generation_prompt, header(),
-                                        eos ? tokenizer_->token_of(*eos) : "");
-    spans = traced ? *traced : proven_spans(messages, options, rendering.text);
-  }
+  const Spans spans = spans_in(rendering, messages, options);
   Encoding encoding = tokenizer_->encode_full(rendering.text, std::nullopt, {.add_special_tokens = false});
   RenderedChat out{std::move(rendering.text), std::move(encoding.ids), {}};
   out.assistant_mask.assign(out.ids.size(), 0);
-  const auto& offsets = encoding.offsets;
-  auto token_at = [&](int64_t character) {
-    return std::find_if(offsets.begin(), offsets.end(),
-                        [&](auto& span) { return span.first <= character && character < span.second; }) -
-           offsets.begin();
-  };
-  for (auto [begin, end] : spans) {
-    if (end <= begin) continue;
-    // A token belongs to the assistant if its first character does. Offsets may exclude blanks, so a span begins with
-    // the first token at or after its beginning.
-    auto first = token_at(begin), last = token_at(end - 1);
-    for (int64_t at = begin; first == int64_t(offsets.size()) && at < end; ++at) first = token_at(at);
-    for (int64_t at = end - 1; last == int64_t(offsets.size()) && at >= begin; --at) last = token_at(at);
-    while (last + 1 < int64_t(offsets.size()) && offsets[last + 1] == offsets[last]) ++last;
-    for (auto i = first; i <= last && i < int64_t(out.ids.size()); ++i) out.assistant_mask[i] = 1;
+  for (const auto& span : spans) {
+    const auto [first, last] = tokens_in(encoding.offsets, span);
+    for (size_t i = first; i < last; ++i) out.assistant_mask[i] = 1;
   }
   return out;
+}
+
+RenderedTurns ChatRenderer::with_turns(const Value& messages, const ChatOptions& options) const {
+  const Rendering rendering = render(messages, options, true);
+  refuse_media(messages);
+  const Spans spans = spans_in(rendering, messages, options);
+  Encoding encoding = tokenizer_->encode_full(rendering.text, std::nullopt, {.add_special_tokens = false});
+  RenderedTurns out;
+  out.text = to_utf32(rendering.text);
+  out.ids = std::move(encoding.ids);
+  out.offsets = std::move(encoding.offsets);
+  for (const TokenId id : out.ids) out.special.push_back(tokenizer_->is_special(id));
+  out.messages.assign(out.ids.size(), -1);
+  out.authors.assign(out.ids.size(), -1);
+  out.characters.assign(messages.items.size(), {0, 0});
+
+  Spans whole(messages.items.size(), {0, 0});  // of each message with its header
+  const auto extend = [](std::pair<int64_t, int64_t>& range, int64_t begin, int64_t end) {
+    if (range.first == range.second)
+      range = {begin, end};
+    else
+      range = {std::min(range.first, begin), std::max(range.second, end)};
+  };
+  for (const WrittenPiece& piece : rendering.pieces)
+    if (piece.message >= 0) extend(whole.at(size_t(piece.message)), piece.begin, piece.end);
+  const auto write = [&](std::vector<int32_t>& owners, const std::pair<int64_t, int64_t>& span, size_t message) {
+    const auto [first, last] = tokens_in(out.offsets, span);
+    for (size_t i = first; i < last; ++i) owners[i] = int32_t(message);
+  };
+  for (size_t i = 0; i < whole.size(); ++i) write(out.messages, whole[i], i);
+
+  std::vector<size_t> assistants;
+  for (size_t i = 0; i < messages.items.size(); ++i)
+    if (is_assistant(messages.items[i])) assistants.push_back(i);
+  for (size_t s = 0; s < spans.size(); ++s) {
+    const auto own = std::ranges::find_if(
+        assistants, [&](size_t i) { return whole[i].first <= spans[s].first && spans[s].first < whole[i].second; });
+    if (own == assistants.end() && spans.size() != assistants.size())
+      refuse("chat template", "which of the assistant's messages a part of the text belongs to cannot be found",
+             "mark each with {% generation %} in the template, or train on all tokens");
+    const size_t message = own == assistants.end() ? assistants[s] : *own;
+    extend(out.characters[message], spans[s].first, spans[s].second);
+    write(out.authors, spans[s], message);
+  }
+  for (size_t i = 0; i < messages.items.size(); ++i) {
+    const Value* const content = messages.items[i].find("content");
+    if (is_assistant(messages.items[i]) || !content || !content->is_text() || content->scalar.empty()) continue;
+    const auto found = out.find(content->scalar, whole[i].first, whole[i].second);
+    if (!found) continue;
+    int64_t end = whole[i].second;
+    while (end > found->second && (out.text[size_t(end - 1)] == U'\n' || out.text[size_t(end - 1)] == U' ')) --end;
+    out.characters[i] = {found->first, end};
+    write(out.authors, out.characters[i], i);
+  }
+  return out;
+}
+
+std::optional<std::pair<int64_t, int64_t>> RenderedTurns::find(const std::string& part, int64_t from,
+                                                               int64_t to) const {
+  const std::u32string wanted = to_utf32(part);
+  const size_t at = text.find(wanted, size_t(from));
+  if (at == std::u32string::npos || int64_t(at + wanted.size()) > to) return std::nullopt;
+  return std::pair(int64_t(at), int64_t(at + wanted.size()));
 }
 
 }  // namespace easydel::text

@@ -29,6 +29,20 @@ struct RenderedChat {
   std::vector<uint8_t> assistant_mask;  // for each id: 1 if the assistant wrote it
 };
 
+// A rendered conversation with the message that each token belongs to. Positions are in characters.
+struct RenderedTurns {
+  std::u32string text;
+  std::vector<TokenId> ids;                             // of the text, without the tokenizer's own BOS and EOS
+  std::vector<std::pair<int64_t, int64_t>> offsets;     // of each id in the text
+  std::vector<uint8_t> special;                         // for each id: 1 if it is a special token
+  std::vector<int32_t> messages;                        // for each id: index of the message, with its header; -1: none
+  std::vector<int32_t> authors;                         // the same without headers: what the message's role wrote
+  std::vector<std::pair<int64_t, int64_t>> characters;  // of each message, what its role wrote; empty: not found
+
+  // The first place of `part` in [from, to).
+  std::optional<std::pair<int64_t, int64_t>> find(const std::string& part, int64_t from, int64_t to) const;
+};
+
 // Thread-safe.
 class ChatRenderer {
  public:
@@ -44,12 +58,17 @@ class ChatRenderer {
   // not, because then the mask cannot be determined.
   RenderedChat with_mask(const Value& messages, const ChatOptions& options = {}) const;
 
+  // What the assistant wrote is found as by with_mask, with the same errors; what others wrote is their content as the
+  // template writes it, up to the end of its turn.
+  RenderedTurns with_turns(const Value& messages, const ChatOptions& options = {}) const;
+
   bool marks_generation() const;  // the template has {% generation %} blocks
   const Tokenizer& tokenizer() const { return *tokenizer_; }
 
  private:
   Rendering render(const Value& messages, const ChatOptions& options, bool traced = false) const;
   const std::string& header() const;  // of the assistant's turns; found at the first call
+  Spans spans_in(const Rendering& rendering, const Value& messages, const ChatOptions& options) const;
   Spans proven_spans(const Value& messages, const ChatOptions& options, const std::string& whole) const;
 
   std::shared_ptr<const Tokenizer> tokenizer_;

@@ -36,7 +36,7 @@ struct SftConfig {
   Value formatting_func, dataset_kwargs;
 
   static constexpr MethodFacts facts{
-      .rows = {data::RowKind::text, data::RowKind::messages, data::RowKind::prompt_completion},
+      .rows = {data::RowKind::text, data::RowKind::messages, data::RowKind::prompt_completion, data::RowKind::tokens},
       .packs = true,
       .token_loss = true,
       .saves = data::sequence_columns};

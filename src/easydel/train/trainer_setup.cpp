@@ -69,6 +69,7 @@ data::DatasetOptions training_data(const TrainerSection& trainer, const data::Mi
   if (options.informs.empty())
     refuse("mixture.informs", "there is no data to train on", "give at least one inform with split: train");
   options.target_field = trainer.data_keys().text_field.value_or(mixture.text_target_field);
+  options.tokens_field = mixture.tokens_field_name;
   options.mixture = {mixture.block_mixture, mixture.mixture_block_size, mixture.stop_strategy, {}};
   if (mixture.block_mixture && !mixture.mixture_weights.empty())
     for (const std::string& name : data::names_of(options.informs))

@@ -162,7 +162,7 @@ void Interpreter::step(size_t cost) {
     fail("the template takes longer than ", limits_.time.count(), " ms");
 }
 
-std::string Interpreter::render(const Var& context) {
+ScopePtr Interpreter::begin(const Var& context) {
   root_ = std::make_shared<Scope>();
   for (auto& [name, value] : globals()) root_->names.emplace_back(name, value);
   for (auto& [key, value] : context.as_dict().entries) root_->set(key.as_string(), value);
@@ -173,6 +173,15 @@ std::string Interpreter::render(const Var& context) {
   auto self = std::make_shared<SelfObject>(template_, inner);
   remember(self);
   inner->names.emplace_back("self", Var::object(self));
+  return inner;
+}
+
+Var Interpreter::value(const Expression& expression, const Var& context) {
+  return evaluate(expression, begin(context));
+}
+
+std::string Interpreter::render(const Var& context) {
+  const ScopePtr inner = begin(context);
   if (const Var* const all = traced_ ? root_->find_here("messages") : nullptr; all && all->is_array())
     for (const Var& message : all->items())
       if (message.identity()) messages_.emplace(message.identity(), int64_t(messages_.size()));

@@ -43,6 +43,8 @@ class Interpreter {
 
   // Returns the text. Failure: an error at line() and column().
   std::string render(const Var& context);
+  // The value of one of the template's expressions, instead of render().
+  Var value(const Expression& expression, const Var& context);
   // Before render(): record for each piece of the text which of the context's messages the loop around it was at.
   void trace_messages() { traced_ = true; }
   const std::vector<Piece>& pieces() const { return pieces_; }
@@ -68,6 +70,7 @@ class Interpreter {
   void remember(std::shared_ptr<Object> object);  // calls forget() at the end
 
  private:
+  ScopePtr begin(const Var& context);  // the scope of the template's own names
   enum class Flow : uint8_t { normal, break_, continue_ };
   struct Deeper;
 
