@@ -72,7 +72,7 @@ MISTAKES = [
     changed("actions: unknown", "[train]", "[trian]"),
     changed("actions: unknown and far from all", "[train]", "[xyzzy]"),
     changed("actions: one that is not built", "[train]", "[eval]"),
-    changed("actions: serve is not built", "[train]", "[serve]"),
+    changed("actions: eval is not built", "[train]", "[{eval: {tasks: a}}]"),
     changed("actions: with parameters that it does not take", "[train]", "\n  - train: {steps: 3}"),
     changed("actions: a text as parameter", "[train]", "\n  - train: now"),
     changed("actions: a list of lists", "[train]", "[[train]]"),

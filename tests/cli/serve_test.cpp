@@ -42,9 +42,10 @@ class ServeProcess {
   // The port of the line "listening on http://127.0.0.1:PORT".
   int64_t port() const {
     const std::string mark = "listening on http://127.0.0.1:";
-    EXPECT_TRUE(test::eventually([&] { return out().find('\n') != std::string::npos; })) << log();
-    const std::string line = out();
-    return line.starts_with(mark) ? std::stoll(line.substr(mark.size())) : 0;
+    EXPECT_TRUE(test::eventually([&] { return out().find(mark) != std::string::npos; })) << log();
+    const std::string lines = out();
+    const size_t at = lines.find(mark);
+    return at == std::string::npos ? 0 : std::stoll(lines.substr(at + mark.size()));
   }
   bool is_ready() const {
     return test::eventually([&] { return log().find("serve: ready on ") != std::string::npos; });
@@ -93,6 +94,73 @@ TEST(Serve, AnswersAsGenerateDoesAndEndsBySignal) {
   EXPECT_TRUE(stream.chunks().ends_with("data: [DONE]\n\n"));
   EXPECT_EQ(server.wait(), 0);
   EXPECT_FALSE(RawClient(port).connected());
+}
+
+std::string completion(int64_t port) {
+  RawClient client(port, posted("/v1/completions", R"({"prompt": "Once upon a time", "temperature": 0})"));
+  const std::string response = client.response();
+  return parse_json(response.substr(response.find("\r\n\r\n") + 4)).find("choices")->items[0].find("text")->scalar;
+}
+
+TEST(Serve, RunsTheExamples) {
+  const std::string examples = (test::source_root() / "examples").string();
+  const test::TemporaryFolder folder;
+  const ServeProcess plain({"elarge", examples + "/06_serve.yaml", "--set", "actions[0].serve.port=0", "--set",
+                            "model.name_or_path=" + story_model()});
+  const std::string text = (test::source_root() / "tests/data/text/war_and_peace_book_one.txt").string();
+  const ServeProcess trained({"elarge", examples + "/07_train_and_serve.yaml", "--set", "actions[1].serve.port=0",
+                              "--set", "model.name_or_path=" + story_model(), "--set",
+                              "mixture.informs[0].data_files=" + text, "--set", "trainer.max_training_steps=2", "--set",
+                              "trainer.save_directory=" + folder.path().string()});
+  ASSERT_TRUE(plain.is_ready()) << plain.log();
+  ASSERT_TRUE(trained.is_ready()) << trained.log();
+  const test::Ran before =
+      test::run_program({"generate", story_model(), "-p", "Once upon a time", "-n", "16", "-t", "0", "--no-echo"});
+  EXPECT_EQ(completion(plain.port()) + "\n", before.out);
+  const std::string mark = "saved in ", told = trained.out();
+  const size_t at = told.find(mark) + mark.size();
+  const std::string saved = told.substr(at, told.find('\n', at) - at);
+  const test::Ran after =
+      test::run_program({"generate", saved, "-p", "Once upon a time", "-n", "16", "-t", "0", "--no-echo"});
+  EXPECT_EQ(completion(trained.port()) + "\n", after.out) << after.err;
+}
+
+TEST(Serve, KeepsItsKeysWhenItIsKilled) {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> command = {"serve",
+                                            story_model(),
+                                            "--port",
+                                            "0",
+                                            "--admin-key",
+                                            "an-admin-key",
+                                            "--storage-dir",
+                                            folder.path().string(),
+                                            "--auto-save-interval",
+                                            "0.01"};
+  const auto asked = [](int64_t port, const std::string& line, const std::string& key, const std::string& body) {
+    RawClient client(port,
+                     str(line, " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ", key,
+                         "\r\nContent-Type: application/json\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
+    return client.response();
+  };
+  ServeProcess server(command);
+  ASSERT_TRUE(server.is_ready()) << server.log();
+  const std::string made = asked(server.port(), "POST /v1/admin/keys", "an-admin-key", R"({"name": "mine"})");
+  const std::string secret = parse_json(made.substr(made.find("\r\n\r\n") + 4)).find("api_key")->scalar;
+  EXPECT_NE(asked(server.port(), "POST /v1/completions", secret, R"({"prompt": "x"})").find("200 OK"),
+            std::string::npos);
+  ASSERT_TRUE(test::eventually([&] {
+    return test::fs::exists(folder / "keys.json") &&
+           test::read_file(folder / "keys.json").find("\"total_requests\": 1") != std::string::npos;
+  }));
+  server.signal(SIGKILL);
+  server.wait();
+  const ServeProcess again(command);
+  ASSERT_TRUE(again.is_ready()) << again.log();
+  EXPECT_NE(asked(again.port(), "POST /v1/completions", secret, R"({"prompt": "x"})").find("200 OK"),
+            std::string::npos);
+  EXPECT_NE(asked(again.port(), "POST /v1/completions", "wrong", R"({"prompt": "x"})").find("401 "), std::string::npos);
+  EXPECT_NE(asked(again.port(), "GET /v1/admin/audit-logs", "an-admin-key", "").find("\"mine\""), std::string::npos);
 }
 
 TEST(Serve, EndsRequestsThatTakeTooLong) {

@@ -55,7 +55,7 @@ TEST(Metrics, AreWrittenByUpstreamsNames) {
   EXPECT_EQ(document.find("esurge_cache_hit_rate")->as_double(), 0.25);
   EXPECT_EQ(document.find("esurge_queue_seconds")->find("p99")->as_double(), 0.0025);
 
-  const std::string text = metrics_text(metrics, "a \"b\"");
+  const std::string text = esurge::metrics_text({{"a \"b\"", metrics}});
   const auto has = [&](const char* part) { return text.find(part) != std::string::npos; };
   EXPECT_TRUE(
       has("# HELP esurge_running_requests Requests that are being computed.\n"

@@ -305,5 +305,26 @@ TEST(Answers, EchoAPromptWithItsLogProbabilities) {
   EXPECT_EQ(usage_of(reply.json()), "3+0 reasoning 0");
 }
 
+TEST(ModelRoutes, TokenizeAndRender) {
+  const FakeServer server;
+  Reply reply = server.post("/tokenize", R"({"prompt": "Once upon", "return_token_strs": true})");
+  EXPECT_EQ(reply.body,
+            R"({"count": 3, "max_model_len": 512, "tokens": [1, 403, 407], "token_strs": ["<s>", "▁Once", "▁upon"], )"
+            R"("offsets": [[0, 0], [0, 4], [4, 9]]})");
+  EXPECT_EQ(server.post("/detokenize", R"({"tokens": [1, 403, 407]})").body, R"({"prompt": "<s> Once upon"})");
+  EXPECT_EQ(server.post("/detokenize", R"({"tokens": [512]})").error("message"),
+            "tokens: 512 is not a token id of the model (they are below 512)");
+  const std::string conversation =
+      R"({"messages": [{"role": "user", "content": "hi"}], "add_generation_prompt": false})";
+  reply = server.post("/apply-template", conversation);
+  EXPECT_EQ(reply.json().find("prompt")->scalar, "<s>Question: hi\n");
+  EXPECT_EQ(to_json(*server.post("/tokenize", conversation).json().find("tokens")),
+            to_json(*reply.json().find("tokens")));
+  EXPECT_EQ(server.get("/tokenizer_info").json().find("bos_token")->scalar, "<s>");
+  EXPECT_EQ(server.get("/props").json().find("models")->items[0].find("max_model_len")->scalar, "512");
+  EXPECT_FALSE(server.get("/v1/tools").json().find("tool_parsers")->items.empty());
+  EXPECT_NE(server.get("/metrics").body.find("esurge_running_requests{model_name=\"tiny\"} 0\n"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace easydel::server

@@ -235,6 +235,7 @@ FakeServer::FakeServer(FakeEngine::Answer answer, const std::function<void(serve
   const server::RouteContext context{config, models, jobs};
   server::add_chat_route(api, context);
   server::add_completion_route(api, context);
+  server::add_model_routes(api, context);
   http = std::make_unique<server::HttpServer>(config, api.callbacks());
   http->start();
 }

@@ -176,26 +176,29 @@ Value metrics_document(const EngineMetrics& metrics) {
   return out;
 }
 
-std::string metrics_text(const EngineMetrics& metrics, std::string_view model) {
+std::string metrics_text(const std::vector<std::pair<std::string, EngineMetrics>>& engines) {
   static constexpr std::string_view kinds[] = {"gauge", "counter", "histogram"};
-  const std::string label = str("model_name=\"", escaped(model), "\"");
   std::string out;
+  // A metric is named once, with the lines of all engines.
   for (const Metric& metric : all_metrics) {
     out +=
         str("# HELP ", metric.name, " ", metric.help, "\n# TYPE ", metric.name, " ", kinds[size_t(metric.kind)], "\n");
-    if (metric.kind != MetricKind::histogram) {
-      out += str(metric.name, "{", label, "} ", number_text(metric.number(metrics)), "\n");
-      continue;
+    for (const auto& [model, metrics] : engines) {
+      const std::string label = str("model_name=\"", escaped(model), "\"");
+      if (metric.kind != MetricKind::histogram) {
+        out += str(metric.name, "{", label, "} ", number_text(metric.number(metrics)), "\n");
+        continue;
+      }
+      const Histogram& values = *metric.histogram(metrics);
+      int64_t seen = 0;
+      for (size_t i = 0; i < values.counts().size(); ++i) {
+        seen += values.counts()[i];
+        const std::string bound = i < values.bounds().size() ? number_text(values.bounds()[i]) : "+Inf";
+        out += str(metric.name, "_bucket{", label, ",le=\"", bound, "\"} ", seen, "\n");
+      }
+      out += str(metric.name, "_sum{", label, "} ", number_text(values.sum()), "\n");
+      out += str(metric.name, "_count{", label, "} ", values.count(), "\n");
     }
-    const Histogram& values = *metric.histogram(metrics);
-    int64_t seen = 0;
-    for (size_t i = 0; i < values.counts().size(); ++i) {
-      seen += values.counts()[i];
-      const std::string bound = i < values.bounds().size() ? number_text(values.bounds()[i]) : "+Inf";
-      out += str(metric.name, "_bucket{", label, ",le=\"", bound, "\"} ", seen, "\n");
-    }
-    out += str(metric.name, "_sum{", label, "} ", number_text(values.sum()), "\n");
-    out += str(metric.name, "_count{", label, "} ", values.count(), "\n");
   }
   return out;
 }

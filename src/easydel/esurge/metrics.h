@@ -97,7 +97,7 @@ struct EngineMetrics {
 
 // {"esurge_running_requests": 3, ...}; a histogram is a map of count, sum, mean, p50, p90 and p99.
 Value metrics_document(const EngineMetrics& metrics);
-// Prometheus' text format, version 0.0.4. `model`: the label model_name of each line.
-std::string metrics_text(const EngineMetrics& metrics, std::string_view model);
+// Prometheus' text format, version 0.0.4, of engines with the names of their models, which are the label model_name.
+std::string metrics_text(const std::vector<std::pair<std::string, EngineMetrics>>& engines);
 
 }  // namespace easydel::esurge

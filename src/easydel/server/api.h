@@ -85,6 +85,9 @@ class Api {
   // More text for /metrics, in Prometheus' format: that of the engine.
   void set_metrics_source(std::function<std::string()> source) { metrics_source_ = std::move(source); }
 
+  // The same as a document, for clients that accept application/json.
+  void set_metrics_document(std::function<Value()> source) { metrics_document_ = std::move(source); }
+
   HttpServer::Callbacks callbacks();  // the Api must outlive the server
 
  private:
@@ -106,6 +109,7 @@ class Api {
   std::map<std::string, CallHandler, std::less<>> handlers_;
   std::atomic<ServerState> state_ = ServerState::loading;
   std::function<std::string()> metrics_source_;
+  std::function<Value()> metrics_document_;
   std::atomic<int64_t> in_flight_ = 0;
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, int>, int64_t> answered_;  // by route and status

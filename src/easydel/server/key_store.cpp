@@ -98,7 +98,9 @@ bool equals_in_constant_time(std::string_view given, std::string_view stored) {
 
 KeyStore::KeyStore(KeyStoreOptions options) : options_(std::move(options)) {
   if (options_.admin_key) admin_hash_ = files::sha256(*options_.admin_key);
-  if (!options_.file.empty() && files::exists(options_.file)) keys_ = read_file();
+  if (options_.file.empty() || !files::exists(options_.file)) return;
+  keys_ = read_file();
+  audit_ = read_audit(parse_json(files::read(options_.file), options_.file.string()), options_.file.string());
 }
 
 std::map<std::string, ApiKey> KeyStore::read_file() const {
@@ -143,6 +145,7 @@ void KeyStore::save() {
     for (const auto& [id, key] : keys_) list.items.push_back(config::write(key));
     Value document = Value::map();
     document.set("keys", std::move(list));
+    document.set("audit_log", audit_document(audit_));
     text = to_json(document, 2) + "\n";
     changed_ = false;
   }
@@ -308,6 +311,7 @@ void KeyStore::note(std::string action, std::string key_id, std::string actor, s
   if (audit_.size() >= options_.max_audit_entries) audit_.pop_front();
   audit_.push_back(
       {now(), std::move(action), std::move(key_id), std::move(actor), std::move(address), std::move(detail)});
+  changed_ = true;
 }
 
 ApiKey& KeyStore::at(const std::string& key_id) {

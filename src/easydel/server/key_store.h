@@ -15,6 +15,7 @@
 
 #include "easydel/server/api_error.h"
 #include "easydel/server/api_key.h"
+#include "easydel/server/key_audit.h"
 
 namespace easydel::server {
 
@@ -39,11 +40,6 @@ struct Admission {
   KeyPermissions permissions = {};
   RateState rates = {};
   std::optional<ApiError> error = {};
-};
-
-struct AuditEntry {
-  int64_t timestamp = 0;
-  std::string action = {}, key_id = {}, actor = {}, address = {}, detail = {};
 };
 
 class KeyStore {

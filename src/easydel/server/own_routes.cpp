@@ -70,6 +70,9 @@ void Api::add_own_routes() {
   });
   serve("GET /openapi.json", [](std::shared_ptr<Call> call) { call->respond_json(200, openapi_document()); });
   serve("GET /metrics", [this](std::shared_ptr<Call> call) {
+    const std::string* const accepted = call->request().header("accept");
+    if (metrics_document_ && accepted && list_has(*accepted, "application/json"))
+      return call->respond_json(200, to_json(metrics_document_()));
     HttpResponse out{.body = metrics_text()};
     call->respond(out.with("Content-Type", "text/plain; version=0.0.4; charset=utf-8"));
   });

@@ -28,6 +28,8 @@ struct RouteContext {
 // Each adds its routes. Before the server starts.
 void add_chat_route(Api& api, const RouteContext& context);        // /v1/chat/completions
 void add_completion_route(Api& api, const RouteContext& context);  // /v1/completions
+// /tokenize and the like, /props, /v1/tools, the engines' metrics, and the administration of what is generated.
+void add_model_routes(Api& api, const RouteContext& context);
 
 // What a key must allow, besides the route itself.
 struct Asked {

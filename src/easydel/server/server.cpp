@@ -8,9 +8,11 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -88,7 +90,7 @@ std::unique_ptr<KeyStore> make_keys(const ServeConfig& config) {
     options.file = std::filesystem::path(*config.storage_dir) / "keys.json";
   if (!config.require_api_key && !config.admin_key && options.file.empty()) return nullptr;
   options.admin_key = config.admin_key;
-  options.max_audit_entries = size_t(config.max_audit_entries);
+  options.max_audit_entries = config.enable_audit_logging ? size_t(config.max_audit_entries) : 0;
   options.wrong_keys_per_minute = config.wrong_keys_per_minute;
   return std::make_unique<KeyStore>(std::move(options));
 }
@@ -107,6 +109,29 @@ struct Server::Parts {
     const RouteContext context{config, models, jobs};
     add_chat_route(api, context);
     add_completion_route(api, context);
+    add_model_routes(api, context);
+  }
+
+  void save_keys() {
+    if (!keys || !config.enable_persistence) return;
+    try {
+      keys->save();
+    } catch (const std::exception& error) {
+      log::error("serve: the keys were not saved: ", error.what());
+    }
+  }
+  // Saves what has changed, again and again until stop_saving().
+  void start_saving() {
+    if (!keys || !config.enable_persistence) return;
+    saver = std::jthread([this](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::condition_variable_any ended;
+      std::unique_lock lock(mutex);
+      while (!stop.stop_requested()) {
+        ended.wait_for(lock, stop, std::chrono::duration<double>(config.auto_save_interval), [] { return false; });
+        save_keys();
+      }
+    });
   }
 
   const ServeConfig config;
@@ -115,6 +140,7 @@ struct Server::Parts {
   AnswerJobs jobs;
   Api api;
   std::unique_ptr<HttpServer> http;
+  std::jthread saver;  // ends before what it saves
 };
 
 Server::Server(const ServeConfig& config) : parts_(std::make_unique<Parts>(config)) {}
@@ -132,6 +158,7 @@ void Server::start() {
   if (p.config.log_level != LogLevel::info) log::set_level(level_of(p.config.log_level));
   p.http = std::make_unique<HttpServer>(p.config, p.api.callbacks());
   p.http->start();
+  p.start_saving();
 }
 
 std::string Server::address() const { return parts_->http->address(); }
@@ -190,7 +217,7 @@ bool Server::drain(double seconds) {
     p.http->drain(last_words_seconds);
   }
   p.http->stop();
-  if (p.keys && p.config.enable_persistence) p.keys->save();
+  p.save_keys();
   return whole;
 }
 

@@ -3,6 +3,7 @@
 #include "easydel/server/api_key.h"
 #include "easydel/server/chat_request.h"
 #include "easydel/server/embedding_request.h"
+#include "easydel/server/key_audit.h"
 #include "easydel/server/messages_request.h"
 #include "easydel/server/responses_request.h"
 #include "easydel/server/serve_config.h"
@@ -12,6 +13,7 @@ namespace easydel::config {
 
 template const Section& section_of<server::ServeConfig>();
 template const Section& section_of<server::ApiKey>();
+template const Section& section_of<server::AuditEntry>();
 template const Section& section_of<server::KeySettings>();
 template const Section& section_of<server::ConversationFields>();
 template const Section& section_of<server::ChatOnlyFields>();

@@ -42,8 +42,8 @@ struct TextRequest {
 struct TokenizeRequest {
   std::optional<std::string> model = {}, prompt = {};
   Value messages = {}, tools = {}, chat_template_kwargs = {};
-  bool add_special_tokens = true, return_token_strs = false;
-  std::optional<bool> add_generation_prompt = {}, continue_final_message = {};
+  bool return_token_strs = false;
+  std::optional<bool> add_special_tokens = {}, add_generation_prompt = {}, continue_final_message = {};
 
   static constexpr auto doc = "A text or a conversation whose token ids are wanted.";
   template <class C>
@@ -55,8 +55,8 @@ struct TokenizeRequest {
         field<&C::messages>("A conversation, instead of a text."),
         field<&C::tools>("Tools of the conversation."),
         field<&C::chat_template_kwargs>("Other variables of the chat template."),
-        field<&C::add_special_tokens>("Add what the tokenizer puts around a text."),
-        field<&C::return_token_strs>("Return the tokens in addition to their ids."),
+        field<&C::add_special_tokens>("Add what the tokenizer puts around a text; null: only to a prompt."),
+        field<&C::return_token_strs>("Return the tokens and where they are in the text, in addition to their ids."),
         field<&C::add_generation_prompt>("End a conversation where the assistant begins; null: yes."),
         field<&C::continue_final_message>("Leave the last message open."),
     };

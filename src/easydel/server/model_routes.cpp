@@ -1,0 +1,246 @@
+// Routes that use a model without generating: tokens and templates, what the server and its models can do, and the
+// administration of what is generated.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "easydel/base/error.h"
+#include "easydel/base/names.h"
+#include "easydel/server/json_body.h"
+#include "easydel/server/route_context.h"
+#include "easydel/server/text_request.h"
+
+namespace easydel::server {
+namespace {
+
+using text::TokenId;
+
+Value id_list(const std::vector<TokenId>& ids) {
+  Value out = Value::list();
+  for (const TokenId id : ids) out.items.push_back(Value::integer(id));
+  return out;
+}
+
+Value text_list(const std::vector<std::string>& texts) {
+  Value out = Value::list();
+  for (const std::string& text : texts) out.items.push_back(Value::text(text));
+  return out;
+}
+
+const text::Tokenizer& tokenizer_of(const ServedModel& model) {
+  if (!model.tokenizer) refuse("model", str("'", model.id, "' has no tokenizer"), "use token ids");
+  return *model.tokenizer;
+}
+
+template <config::Sectioned T>
+T read_route_body(const RouteContext& context, Value body) {
+  std::vector<std::string> passed_over;
+  return read_request<T>(std::move(body), {context.config.strict_requests}, passed_over);
+}
+
+ConversationFields conversation_of(const TokenizeRequest& request) {
+  ConversationFields out;
+  out.messages = request.messages;
+  out.tools = request.tools;
+  out.chat_template_kwargs = request.chat_template_kwargs;
+  out.add_generation_prompt = request.add_generation_prompt;
+  out.continue_final_message = request.continue_final_message;
+  return out;
+}
+
+void tokenize(const RouteContext& context, Call& call) {
+  const auto request = read_route_body<TokenizeRequest>(context, read_value(call.request().body));
+  const auto model = context.models.find(request.model);
+  const text::Tokenizer& tokenizer = tokenizer_of(*model);
+  const bool chat = !request.prompt.has_value();
+  const std::string text =
+      chat ? render_conversation(context.config, *model, conversation_of(request)).text : *request.prompt;
+  const text::Encoding encoding =
+      tokenizer.encode_full(text, std::nullopt, {.add_special_tokens = request.add_special_tokens.value_or(!chat)});
+  Value out = Value::map();
+  out.set("count", Value::integer(int64_t(encoding.ids.size())));
+  out.set("max_model_len", Value::integer(model->max_model_len));
+  out.set("tokens", id_list(encoding.ids));
+  if (request.return_token_strs) {
+    out.set("token_strs", text_list(encoding.tokens));
+    Value offsets = Value::list();
+    for (const auto& [begin, end] : encoding.offsets) {
+      Value pair = Value::list();
+      pair.items = {Value::integer(begin), Value::integer(end)};
+      offsets.items.push_back(std::move(pair));
+    }
+    out.set("offsets", std::move(offsets));
+  }
+  call.respond_json(200, to_json(out));
+}
+
+void detokenize(const RouteContext& context, Call& call) {
+  TokenLists tokens;
+  const auto request = read_route_body<DetokenizeRequest>(context, read_value(call.request().body, "tokens", tokens));
+  const auto model = context.models.find(request.model);
+  const text::Tokenizer& tokenizer = tokenizer_of(*model);
+  if (tokens.nested || tokens.lists.size() > 1) refuse("tokens", "is not a list of token ids", "give one list");
+  const std::vector<TokenId> ids = tokens.lists.empty() ? std::vector<TokenId>() : tokens.lists[0];
+  for (const TokenId id : ids)
+    if (id < 0 || id >= tokenizer.id_limit())
+      refuse("tokens", str(id, " is not a token id of the model"), str("they are below ", tokenizer.id_limit()));
+  Value out = Value::map();
+  out.set("prompt", Value::text(tokenizer.decode(ids, request.skip_special_tokens.value_or(false))));
+  call.respond_json(200, to_json(out));
+}
+
+void apply_template(const RouteContext& context, Call& call) {
+  Value body = read_value(call.request().body);
+  std::optional<std::string> name;
+  if (const Value* const given = body.find("model"); given && given->is_text()) name = given->scalar;
+  std::erase_if(body.entries, [](const auto& entry) { return entry.first == "model"; });
+  const auto fields = read_route_body<ConversationFields>(context, std::move(body));
+  const auto model = context.models.find(name);
+  const ConversationPrompt prompt = render_conversation(context.config, *model, fields);
+  Value out = Value::map();
+  out.set("prompt", Value::text(prompt.text));
+  out.set("count", Value::integer(int64_t(prompt.ids.size())));
+  out.set("tokens", id_list(prompt.ids));
+  call.respond_json(200, to_json(out));
+}
+
+// Special tokens as texts, as tokenizer_config.json has them.
+void tokenizer_info(const RouteContext& context, Call& call) {
+  const auto model = context.models.find(std::nullopt);
+  const text::Tokenizer& tokenizer = tokenizer_of(*model);
+  Value out = Value::map();
+  out.set("model", Value::text(model->id));
+  out.set("vocab_size", Value::integer(tokenizer.vocabulary_size()));
+  out.set("model_max_length", Value::integer(model->max_model_len));
+  const auto special = [&](const std::string& name, std::optional<TokenId> id) {
+    out.set(name + "_token", id ? Value::text(tokenizer.token_of(*id)) : Value());
+    out.set(name + "_token_id", id ? Value::integer(*id) : Value());
+  };
+  special("bos", tokenizer.bos_id());
+  special("eos", tokenizer.eos_id());
+  special("pad", tokenizer.pad_id());
+  special("unk", tokenizer.unk_id());
+  const std::optional<std::string> chat_template = tokenizer.chat_template();
+  out.set("chat_template", chat_template ? Value::text(*chat_template) : Value());
+  call.respond_json(200, to_json(out));
+}
+
+Value names_of_parsers(const ServedModel& model) {
+  Value out = Value::map();
+  const auto text_or_none = [](const std::string& name) { return name.empty() ? Value() : Value::text(name); };
+  out.set("model", Value::text(model.id));
+  out.set("tool_parser", text_or_none(model.format.tools));
+  out.set("reasoning_parser", text_or_none(model.format.reasoning));
+  out.set("chat", Value::boolean(model.renderer != nullptr));
+  out.set("content_parts", Value::boolean(model.takes_content_parts));
+  return out;
+}
+
+// What clients may find out about their limits; nothing that an operator keeps to themselves.
+void props(const RouteContext& context, Call& call) {
+  const ServeConfig& config = context.config;
+  Value limits = Value::map(), models = Value::list(), out = Value::map();
+  limits.set("max_body_bytes", Value::integer(config.max_body_bytes));
+  limits.set("max_header_bytes", Value::integer(config.max_header_bytes));
+  limits.set("request_timeout_seconds", Value::number(config.request_timeout_seconds));
+  for (const auto& model : context.models.all()) {
+    Value one = names_of_parsers(*model), defaults = Value::map();
+    one.set("max_model_len", Value::integer(model->max_model_len));
+    one.set("max_num_seqs", Value::integer(model->config.max_num_seqs));
+    const esurge::SamplingParams sampling = sampling_of({}, std::nullopt, *model);
+    defaults.set("temperature", Value::number(sampling.temperature));
+    defaults.set("top_p", Value::number(sampling.top_p));
+    defaults.set("top_k", Value::integer(sampling.top_k));
+    defaults.set("min_p", Value::number(sampling.min_p));
+    one.set("defaults", std::move(defaults));
+    models.items.push_back(std::move(one));
+  }
+  out.set("enable_function_calling", Value::boolean(config.enable_function_calling));
+  out.set("strict_requests", Value::boolean(config.strict_requests));
+  out.set("limits", std::move(limits));
+  out.set("models", std::move(models));
+  call.respond_json(200, to_json(out));
+}
+
+void tools(const RouteContext& context, Call& call) {
+  Value models = Value::list(), out = Value::map();
+  for (const auto& model : context.models.all()) models.items.push_back(names_of_parsers(*model));
+  out.set("models", std::move(models));
+  out.set("tool_parsers", text_list(text::tool_parser_names()));
+  out.set("reasoning_parsers", text_list(text::reasoning_parser_names()));
+  call.respond_json(200, to_json(out));
+}
+
+Value shown(const AnswerJobs::Info& info) {
+  Value out = Value::map();
+  out.set("id", Value::text(info.id));
+  out.set("key", Value::text(info.key));
+  out.set("route", Value::text(info.route));
+  out.set("model", Value::text(info.model));
+  out.set("seconds", Value::number(info.seconds));
+  out.set("prompt_tokens", Value::integer(info.prompt_tokens));
+  out.set("generated_tokens", Value::integer(info.generated_tokens));
+  return out;
+}
+
+void respond_state(Call& call, const char* state) {
+  Value out = Value::map();
+  out.set("status", Value::text(state));
+  call.respond_json(200, to_json(out));
+}
+
+}  // namespace
+
+void add_model_routes(Api& api, const RouteContext& context) {
+  const auto serve = [&](const char* route, void (*answer)(const RouteContext&, Call&)) {
+    api.serve(route, [context, answer](std::shared_ptr<Call> call) { answer(context, *call); });
+  };
+  serve("POST /tokenize", tokenize);
+  serve("POST /detokenize", detokenize);
+  serve("POST /apply-template", apply_template);
+  serve("GET /tokenizer_info", tokenizer_info);
+  serve("GET /props", props);
+  serve("GET /v1/tools", tools);
+
+  api.serve("POST /v1/admin/pause", [&api, context](std::shared_ptr<Call> call) {
+    if (api.state() == ServerState::ready) api.set_state(ServerState::paused);
+    for (const auto& model : context.models.all()) model->engine->pause();
+    respond_state(*call, "paused");
+  });
+  api.serve("POST /v1/admin/resume", [&api, context](std::shared_ptr<Call> call) {
+    for (const auto& model : context.models.all()) model->engine->resume();
+    if (api.state() != ServerState::loading) api.set_state(ServerState::ready);
+    respond_state(*call, "ready");
+  });
+  api.serve("POST /v1/admin/drain", [&api](std::shared_ptr<Call> call) {
+    if (api.state() != ServerState::loading) api.set_state(ServerState::draining);
+    respond_state(*call, "draining");
+  });
+  api.serve("GET /v1/admin/requests", [context](std::shared_ptr<Call> call) {
+    Value list = Value::list(), out = Value::map();
+    for (const AnswerJobs::Info& info : context.jobs.list()) list.items.push_back(shown(info));
+    out.set("requests", std::move(list));
+    call->respond_json(200, to_json(out));
+  });
+  api.serve("DELETE /v1/admin/requests/{id}", [context](std::shared_ptr<Call> call) {
+    const std::string id = call->parameter("id");
+    if (!context.jobs.cancel(id,
+                             {.status = 503, .message = "An administrator ended the request.", .code = "cancelled"}))
+      throw Refusal({.status = 404, .message = str("There is no request '", id, "'."), .code = "request_not_found"});
+    respond_state(*call, "cancelled");
+  });
+  api.set_metrics_source([context] {
+    std::vector<std::pair<std::string, esurge::EngineMetrics>> all;
+    for (const auto& model : context.models.all())
+      if (model->engine) all.emplace_back(model->id, model->engine->metrics());
+    return esurge::metrics_text(all);
+  });
+  api.set_metrics_document([context] {
+    Value out = Value::map();
+    for (const auto& model : context.models.all())
+      if (model->engine) out.set(model->id, esurge::metrics_document(model->engine->metrics()));
+    return out;
+  });
+}
+
+}  // namespace easydel::server
