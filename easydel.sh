@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, then runs the program:  ./easydel.sh elarge examples/01_quickstart.yaml
 #   ./easydel.sh test [filter]   builds and runs the tests (only those whose suite or name contains the filter); with
-#                                --fuzz also searches with libFuzzer, and installs clang for it if possible
+#                                --fuzz also searches with libFuzzer, and installs clang for it if possible; with --eval
+#                                also runs lm-evaluation-harness, and installs it into the private environment
 #   ./easydel.sh build           only installs and builds
 #   ./easydel.sh format          runs clang-format on the sources
 # Its own messages go to stderr. docs/environment.md lists the environment variables that it reads.
@@ -11,6 +12,7 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 build=${EASYDEL_BUILD:-$root/build}
 venv=${EASYDEL_VENV:-$root/.venv}
 torch_version=2.13.0
+lm_eval_version=0.4.13
 arrow_version=26.0.1
 debian_packages=(g++ cmake ninja-build mold ccache pkg-config clang-format git ca-certificates python3 python3-venv
   libyaml-dev libsimdjson-dev zlib1g-dev libutf8proc-dev libonig-dev libcurl4-openssl-dev libssl-dev libcli11-dev libedit-dev
@@ -90,6 +92,20 @@ install_clang() {
   { as_root timeout 120 apt-get -q update &&
     as_root timeout 600 env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install clang libclang-rt-dev; } \
     >/dev/null 2>&1 </dev/null || say "clang could not be installed: the search with libFuzzer is skipped"
+}
+
+# Evaluation alone needs it, so a failure here is not an error: its tests are skipped.
+install_harness() {
+  [ -z "${EASYDEL_PYTHON:-}" ] || return 0
+  ! "$venv/bin/python" -c "import importlib.metadata as m; assert m.version('lm_eval') == '$lm_eval_version'" 2>/dev/null || return 0
+  say "installing lm_eval $lm_eval_version into ${venv#"$root"/}"
+  local kept
+  kept=$(mktemp)
+  # What is installed keeps its version.
+  { "$venv/bin/pip" freeze --disable-pip-version-check >"$kept" &&
+    "$venv/bin/pip" install -q --disable-pip-version-check --retries 1 -c "$kept" "lm_eval==$lm_eval_version"; } >&2 </dev/null ||
+    say "lm_eval could not be installed: tests with it are skipped"
+  rm -f "$kept"
 }
 
 # Prints the folder site-packages/torch: that of EASYDEL_TORCH or of the private venv.
@@ -211,6 +227,7 @@ case "${1:-}" in
     if [ -z "${EASYDEL_NO_BUILD:-}" ]; then
       set_up
       [[ " $* " != *" --fuzz "* ]] || install_clang
+      [[ " $* " != *" --eval "* ]] || install_harness
       build all
     fi
     python=python3

@@ -110,6 +110,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("filter", nargs="?", default="", help="part of the name of a suite or a test")
     parser.add_argument("--build", default=str(ROOT / "build"))
+    parser.add_argument("--eval", action="store_true", help="for easydel.sh, which installs lm_eval for the tests that need it")
     parser.add_argument("--fuzz", action="store_true", help="also search with libFuzzer, 30 s per target, if clang is installed")
     arguments = parser.parse_args()
 

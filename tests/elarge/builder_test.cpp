@@ -124,12 +124,15 @@ TEST(Builder, BuildsNothingWhereThereIsNoSection) {
   EXPECT_EQ(built.set_trainer("dpo", {{"beta", 0.2}}).build_training_arguments().common.trainer_type, "dpo");
 }
 
-TEST(Builder, RefusesWhatIsNotBuiltYet) {
-  const Builder built = Builder::from_pretrained("x");
+TEST(Builder, ChecksTheKeysOfAnEvaluationBeforeItBegins) {
+  Builder built = Builder::from_pretrained("x");
+  built.set_eval({{"limit", 3}});
   EXPECT_EQ(test::refusal([&] {
-              built.eval({{"tasks", {"hellaswag"}}});
+              built.eval({{"tasks", {"copa"}}, {"samples", Value::map()}});
             }),
-            "eval: evaluation by tasks is not built yet\n    mixture.evaluation gives a held-out loss while training");
+            "eval: eval.samples: limit and samples cannot be given together\n    give one of them\n1 problem in eval; "
+            "nothing was "
+            "run.");
 }
 
 TEST(Push, FollowsFromTheActionOrTheTrainer) {

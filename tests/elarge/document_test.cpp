@@ -83,13 +83,13 @@ TEST(Actions, TakeParametersThatAreIndentedTooLittle) {
 TEST(Actions, AreCheckedWithTheirParameters) {
   EXPECT_EQ(
       mistakes("model: {name_or_path: a}\nactions:\n  - valdate\n  - train: {epochs: 3}\n  - {serve: , port: "
-               "99999}\n  - eval: {tasks: [hellaswag]}\n"
+               "99999}\n  - eval: {tasks: []}\n"
                "  - to_yaml:\n  - {a: 1, b: 2}\n  - generate: {temperature: -1}\n  - 3\n"),
       "run.yaml:3:5: actions[0]: unknown action 'valdate'\n    did you mean 'validate'?\nrun.yaml:4:12: "
       "actions[1].train: takes no parameters\n    write it as '- train'\nrun.yaml:5:21: actions[2].serve.port: 99999 "
       "is out of range\n    expected an integer "
-      "from 0 to 65535 (default 11556)\nrun.yaml:6:5: actions[3].eval: this action is not built yet\n    known "
-      "actions: dump_config, generate, print, push_to_hub, serve, to_json, to_yaml, train, validate\nrun.yaml:7:5: "
+      "from 0 to 65535 (default 11556)\nrun.yaml:6:19: actions[3].eval.tasks: names no task\n    for example "
+      "[hellaswag, arc_easy]\nrun.yaml:7:5: "
       "actions[4].to_yaml.path: is missing\n    expected a string\nrun.yaml:8:5: actions[5]: has 2 keys, and none "
       "of them is an action without a value\n    write '- train', or '- generate:' with its parameters indented "
       "below\nrun.yaml:9:15: actions[6].generate.prompts: is missing\n    expected a string, or a list of "

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "easydel/base/document.h"
+#include "easydel/elarge/harness_process.h"
 #include "support/data.h"
 
 namespace easydel::test {
@@ -174,6 +175,24 @@ TEST(Examples, TwoRanksLearnWhatOneRankLearns) {
   ASSERT_EQ(a.size(), 3u);
   ASSERT_EQ(b.size(), 3u);
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5 * b[i]);
+}
+
+TEST(Examples, EvaluationComparesTheModelBeforeAndAfterTraining) {
+  try {
+    elarge::find_harness("test");
+  } catch (const UserError&) {
+    GTEST_SKIP() << "no lm_eval";
+  }
+  Example example;
+  const std::string before = (example.folder / "before.json").string(),
+                    after = (example.folder / "after.json").string();
+  const Ran ran = example.run("08_eval.yaml", {"trainer.max_training_steps=4", "actions[0].eval.output_path=" + before,
+                                               "actions[2].eval.output_path=" + after});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.out.find("|hellaswag"), std::string::npos) << ran.out;
+  const Ran compared = run_program({"eval", "--compare", before, after, "--tolerance", "1e9"});
+  EXPECT_EQ(compared.status, 0) << compared.err;
+  EXPECT_NE(compared.out.find("word_perplexity,none"), std::string::npos) << compared.out;
 }
 
 TEST(Examples, AreAllTestedHere) {

@@ -44,6 +44,7 @@ struct Options {
   probe::RolloutCommand rollout;
   probe::ReplayCommand replay;
   ScoreCommand score;
+  EvalCommand eval;
   ExportOptions export_;
   MergeOptions merge;
   DescribeModelOptions model;
@@ -67,8 +68,9 @@ void add_optional(CLI::App* app, const std::string& flags, std::optional<T>& out
 }
 
 // What every command with a loaded model takes.
-void add_folder_flags(CLI::App* app, ModelOptions& options) {
-  app->add_option("model", options.model, "Model folder, or a name on the Hugging Face Hub (owner/name)")->required();
+void add_folder_flags(CLI::App* app, ModelOptions& options, bool required = true) {
+  app->add_option("model", options.model, "Model folder, or a name on the Hugging Face Hub (owner/name)")
+      ->required(required);
   app->add_option("--tokenizer", options.tokenizer, "Tokenizer folder; default: the model's own");
   app->add_option("--dtype", options.dtype, "Dtype of the computation: auto (the checkpoint's), fp32, bf16");
   app->add_option("--device", options.device, "Device: auto, cpu or gpu");
@@ -318,6 +320,19 @@ void add_commands(CLI::App& app, Options& o) {
   add_optional(one, "--prefix-token-id", o.score.settings.prefix_token_id,
                "Token that an empty context is; default: BOS, else EOS");
   one->add_flag("!--no-share", o.score.settings.share, "Compute beginnings again for each request that has them");
+
+  one = add_command(app, o, "eval", "Evaluate a model on benchmark tasks with lm-evaluation-harness", work,
+                    [&o] { return run_eval(o.eval); });
+  add_folder_flags(one, o.eval, false);
+  one->add_option("--tasks", o.eval.tasks, "Names of tasks, separated by commas (may be repeated)")
+      ->allow_extra_args(false);
+  add_optional(one, "--num-fewshot", o.eval.num_fewshot,
+               "Solved examples before each question; default: the task's own");
+  one->add_option("--engine", o.eval.engine, "What generates answers: auto or esurge");
+  one->add_option("-o,--output", o.eval.output, "JSON file, or folder, to write the results to");
+  one->add_option("--compare", o.eval.compare, "Show the difference between two files of results")->expected(2);
+  one->add_option("--tolerance", o.eval.tolerance, "With --compare: exit status 1 if a metric differs by more")
+      ->check(CLI::NonNegativeNumber);
 
   one = add_command(app, o, "export", "Convert a model to GGUF or safetensors", work,
                     [&o] { return run_export(o.export_); });

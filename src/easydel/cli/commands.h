@@ -71,6 +71,16 @@ struct ServeOptions : ModelOptions {
 };
 int run_serve(const ServeOptions& options);
 
+struct EvalCommand : ModelOptions {
+  std::vector<std::string> tasks;  // names, also several in one, separated by commas
+  std::optional<int64_t> num_fewshot;
+  std::string output, engine = "auto";
+  std::vector<std::string> compare;  // two files of results
+  double tolerance = 0;
+};
+// The action eval without a file, or the difference between two results.
+int run_eval(const EvalCommand& command);
+
 struct ExportOptions {
   std::string model, format = "gguf", dtype = "auto", output;
   std::string tokenizer;  // empty: the model's own

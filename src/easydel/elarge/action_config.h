@@ -103,7 +103,7 @@ constexpr auto choices(EvalEngine) {
 struct EvalActionConfig {
   config::Many<std::string> tasks;
   EvalEngine engine = EvalEngine::automatic;
-  int64_t num_fewshot = 0;
+  std::optional<int64_t> num_fewshot;
   std::optional<std::string> output_path;
   bool print_results = false;
 
@@ -112,12 +112,19 @@ struct EvalActionConfig {
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::tasks>("Names of the tasks to run.", required()),
-        field<&C::engine>("What generates the answers."),
-        field<&C::num_fewshot>("Number of solved examples shown before each question.", at_least(0)),
-        field<&C::output_path>("JSON file to write the results to."),
+        field<&C::tasks>("Names of the tasks to run; * stands for any letters.", required()),
+        field<&C::engine>(
+            "What generates the answers: esurge, the engine; auto, the plain loop. The tokens are the same."),
+        field<&C::num_fewshot>("Number of solved examples shown before each question; null: that of the section eval, "
+                               "else the task's own.",
+                               at_least(0)),
+        field<&C::output_path>("JSON file to write the results to, or a folder for files as the harness calls them."),
         field<&C::print_results>("Print the results as a table."),
     };
+  }
+  void settle(config::Keys& keys) {
+    if (tasks.empty()) keys.refuse("tasks", "names no task", "for example [hellaswag, arc_easy]");
+    config::expand_path(output_path, keys, "output_path");
   }
 };
 

@@ -6,6 +6,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
+#include "easydel/elarge/evaluation.h"
 #include "easydel/elarge/overridden_key.h"
 #include "easydel/elarge/push.h"
 #include "easydel/server/serve_config.h"
@@ -56,9 +57,14 @@ void run_push(Running& running, const Action& action) {
 
 void run_train(Running& running, const Action&) { running.session().train(running.out()); }
 
+void run_eval(Running& running, const Action& action) {
+  refuse_without_weights(running.run, action, true);
+  running.evaluation(action).report(running.session(), running.out());
+}
+
 void run_generate(Running& running, const Action& action) {
   const auto& parameters = typed<GenerateAction>(action);
-  refuse_without_weights(running.run, action, true);
+  if (!parameters.generate.random_weights) refuse_without_weights(running.run, action, true);
   GenerateRequest request;
   request.engine = parameters.generate.engine == GenerateEngine::esurge;
   request.generation = parameters.generation;
@@ -109,7 +115,9 @@ std::span<const ActionEntry> action_entries() {
        .doc = "Evaluate the model on benchmark tasks.",
        .parameters = section_for<EvalActionConfig>,
        .make_parameters = make<EvalActionConfig>,
-       .built = false},
+       .needs = {.model = true, .tokenizer = true, .computing = true, .harness = true},
+       .check = check_eval,
+       .run = run_eval},
       {.name = "generate",
        .doc = "Continue prompts with the model.",
        .parameters = section_for<GenerateAction>,
@@ -285,9 +293,20 @@ Needs needs_of(const Run& run) {
   for (const Action& action : run.actions) {
     const Needs& needs = action.entry->needs;
     all.model |= needs.model, all.tokenizer |= needs.tokenizer, all.data |= needs.data;
-    all.computing |= needs.computing, all.training |= needs.training;
+    all.computing |= needs.computing, all.training |= needs.training, all.harness |= needs.harness;
   }
   return all;
+}
+
+Running::Running(const Run& run, Output out) : run(run), out_(std::move(out)) {}
+Running::~Running() = default;
+
+Evaluation& Running::evaluation(const Action& action) {
+  std::unique_ptr<Evaluation>& made = evaluations_[&action];
+  if (!made)
+    made = std::make_unique<Evaluation>(
+        EvaluationPlan{action.path, run.config.eval, typed<EvalActionConfig>(action), run.config.model.name_or_path});
+  return *made;
 }
 
 Session& Running::session() {
@@ -324,6 +343,8 @@ void check_with_torch(const Run& run) {
 void run_actions(const Run& run, const Output& out) {
   check_with_torch(run);
   Running running(run, out);
+  for (const Action& action : run.actions)
+    if (action.entry->needs.harness) running.evaluation(action);
   for (const Action& action : run.actions) action.entry->run(running, action);
 }
 

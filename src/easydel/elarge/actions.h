@@ -1,6 +1,7 @@
 // The actions of a run: one entry per action; the list is in actions.cpp.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,11 +13,16 @@
 
 namespace easydel::elarge {
 
+class Evaluation;
+
 // The state of a run while its actions are running.
 class Running {
  public:
-  Running(const Run& run, Output out) : run(run), out_(std::move(out)) {}
+  Running(const Run& run, Output out);
+  ~Running();
   Session& session();  // loads torch on first use
+  // The tasks of an action eval, built at the first call.
+  Evaluation& evaluation(const Action& action);
   bool leads() const { return bool(out_); }
   void print(std::string_view text) {  // results of rank 0; other ranks print nothing
     if (out_) out_(text);
@@ -28,6 +34,7 @@ class Running {
  private:
   Output out_;
   std::unique_ptr<Session> session_;
+  std::map<const Action*, std::unique_ptr<Evaluation>> evaluations_;
 };
 
 // What an action uses, and what is therefore checked before any action runs.
@@ -36,6 +43,7 @@ struct Needs {
   bool tokenizer = false;
   bool data = false;
   bool computing = false;  // uses torch: refuse what is not built
+  bool harness = false;    // find lm-evaluation-harness and build its tasks before the first action
   bool training = false;   // check the training data, the batch size and the save folder
 };
 
@@ -75,15 +83,16 @@ void check_built(const Config& config, bool training, config::Problems& problems
 void check_needs(const Run& run, config::Problems& problems);
 // The same for the parameters of single actions.
 void check_generate(const Run&, const Action&, config::Problems&);
+void check_eval(const Run&, const Action&, config::Problems&);
 void check_writable(const Run&, const Action&, config::Problems&);
 void check_push(const Run&, const Action&, config::Problems&);
 void check_serve(const Run&, const Action&, config::Problems&);
 
 void run_serve(Running& running, const Action& action);  // the action `serve` (serve_action.cpp)
 
-// UserError if the model of `generate` has no weights: its folder has none, no earlier action of the run trains it, and
-// the action does not ask for random weights. `complete`: resolve the name to all of the model's files.
-void refuse_without_weights(const Run& run, const Action& generate, bool complete);
+// UserError if the model that an action reads has no weights: its folder has none, and no earlier action of the run
+// trains it. `complete`: resolve the name to all of the model's files.
+void refuse_without_weights(const Run& run, const Action& reader, bool complete);
 
 std::string valid_text(const Run& run);  // "run.yaml is valid: 2 actions\n"
 // A few lines for people: model, data, training, mesh.

@@ -5,6 +5,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/names.h"
+#include "easydel/elarge/evaluation.h"
 #include "easydel/elarge/merge.h"
 
 namespace easydel::elarge {
@@ -270,9 +271,24 @@ TrainerOutput Builder::train(const Output& out) {
 }
 
 std::shared_ptr<esurge::Engine> Builder::build_esurge() { return session().build_esurge(); }
-void Builder::eval(const Arguments&) const {
-  config();
-  refuse("eval", "evaluation by tasks is not built yet", "mixture.evaluation gives a held-out loss while training");
+Value Builder::eval(const Arguments& keys) {
+  EvaluationPlan plan;
+  plan.where = "eval";
+  plan.model_name = model_name();
+  const Value* const given = given_.find("eval");
+  Value own = Value::map(), settings = given ? *given : Value::map();
+  const config::Section& action = config::section_of<EvalActionConfig>();
+  for (const auto& [key, value] : keys.map().entries) {
+    const bool of_action =
+        std::ranges::any_of(action.keys, [&](const config::Key& known) { return known.answers_to(key); });
+    (of_action ? own : settings).set(key, value);
+  }
+  config::Problems problems("eval");
+  config::read_section(action, own, &plan.action, "eval", problems);
+  config::read_section(config::section_of<EvalConfig>(), settings, &plan.settings, "eval", problems);
+  problems.throw_if_any();
+  Evaluation evaluation(std::move(plan));
+  return evaluation.report(session(), {});
 }
 
 std::vector<Generated> Builder::generate(const GenerateRequest& request) { return session().generate(request); }

@@ -119,7 +119,9 @@ class Builder {
   std::shared_ptr<train::Trainer> build_trainer();
   std::shared_ptr<esurge::Engine> build_esurge();  // over the same model; each call makes a new one
   TrainerOutput train(const Output& out = {});
-  void eval(const Arguments& keys = {}) const;  // not built yet
+  // Evaluates tasks with lm-evaluation-harness; `keys` are those of the action (tasks, num_fewshot, output_path, ...)
+  // and of the section eval. Returns its document of results (elarge/evaluation.h: metric_of).
+  Value eval(const Arguments& keys);
   std::vector<Generated> generate(const GenerateRequest& request);
   // Pushes the current model to "owner/name" on the Hugging Face Hub.
   hub::Pushed push_to_hub(const std::string& repository, hub::PushOptions options = {});

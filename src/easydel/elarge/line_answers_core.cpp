@@ -101,7 +101,8 @@ struct Prompt {
   size_t line = 0;
   generation::Request request;
   std::vector<std::string> until;
-  std::string think_end;  // only what follows it is the answer; empty: all
+  std::string think_end;    // only what follows it is the answer; empty: all
+  std::string think_start;  // begins a reasoning, which is no answer if it does not end
 };
 
 class LineAnswers {
@@ -233,19 +234,18 @@ class LineAnswers {
       }
     }
     if (fields.has("think_end")) prompt.think_end = fields.text("think_end");
+    if (fields.has("think_start")) prompt.think_start = fields.text("think_start");
     const std::optional<int64_t> given = limit_of(fields);
     prompt.request.config = sampling_of(fields);
     if (ids.empty() && texts_) ids = {texts_->prefix()};
     const int64_t longest = scorer_.max_length();
-    int64_t limit = settings_.max_new_tokens;
-    if (given && !settings_.hard_max_new_tokens) {
-      limit = *given;
-      if (limit >= longest)
-        refuse("max_gen_toks", str(limit, " new tokens leave no room for a context: the model reads at most ", longest),
-               "lower it");
-    } else {  // what the context leaves
-      limit = std::min(limit, std::max<int64_t>(1, longest - int64_t(ids.size())));
-    }
+    const bool own = given && !settings_.hard_max_new_tokens;
+    int64_t limit = own ? *given : settings_.max_new_tokens;
+    if (limit >= longest && own)
+      refuse("max_gen_toks", str(limit, " new tokens leave no room for a context: the model reads at most ", longest),
+             "lower it");
+    if (limit >= longest)  // what the context leaves, but of a long context not too little
+      limit = std::max(longest - int64_t(ids.size()), std::min<int64_t>(256, longest / 2));
     if (const int64_t room = longest - limit; int64_t(ids.size()) > room) ids.erase(ids.begin(), ids.end() - room);
     for (const TokenId id : ids)
       if (id >= model_.vocabulary())
@@ -321,8 +321,10 @@ class LineAnswers {
     if (tokenizer_) {
       std::string text = tokenizer_->decode(tokens);
       if (!prompt.think_end.empty()) {
-        if (const size_t at = text.rfind(prompt.think_end); at != std::string::npos)
-          text.erase(0, at + prompt.think_end.size());
+        if (const size_t end = text.rfind(prompt.think_end); end != std::string::npos)
+          text.erase(0, end + prompt.think_end.size());
+        else if (!prompt.think_start.empty())
+          text.resize(std::min(text.size(), text.find(prompt.think_start)));
         text.erase(0, generation::leading_space(text));
       }
       line.set("text", Value::text(generation::cut_at(std::move(text), prompt.until)));

@@ -244,10 +244,9 @@ void check_needs(const Run& run, config::Problems& problems) {
     check_ranks(config, run.ranks, needs.training || problems.given("trainer.total_batch_size"), problems);
 }
 
-void refuse_without_weights(const Run& run, const Action& generate, bool complete) {
-  if (static_cast<const GenerateAction*>(generate.parameters.get())->generate.random_weights) return;
+void refuse_without_weights(const Run& run, const Action& reader, bool complete) {
   for (const Action& action : run.actions) {
-    if (&action == &generate) break;
+    if (&action == &reader) break;
     if (action.entry->needs.training) return;
   }
   const fs::path folder =
@@ -256,8 +255,10 @@ void refuse_without_weights(const Run& run, const Action& generate, bool complet
   if (weights::Folder::has_weights(folder)) return;
   // a link into a cache: weights are downloaded when they are loaded
   if (!complete && files::is_link(folder / "config.json")) return;
-  refuse(generate.path, "'" + folder.string() + "' has no weights (model.safetensors)",
-         "give the folder of a trained model, or train before; random_weights: true generates with random values");
+  const bool generates = reader.entry->check == check_generate;
+  refuse(reader.path, "'" + folder.string() + "' has no weights (model.safetensors)",
+         std::string("give the folder of a trained model, or train before") +
+             (generates ? "; random_weights: true generates with random values" : ""));
 }
 
 void check_generate(const Run& run, const Action& action, config::Problems& problems) {
@@ -265,12 +266,36 @@ void check_generate(const Run& run, const Action& action, config::Problems& prob
   if (parameters.generate.output_path)
     check_can_write(*parameters.generate.output_path, false, action.path + ".output_path", problems);
   if (!problems.empty()) return;
-  problems.collect(action.path, [&] { refuse_without_weights(run, action, false); });
+  if (!parameters.generate.random_weights)
+    problems.collect(action.path, [&] { refuse_without_weights(run, action, false); });
   problems.collect(action.path, [&] {
     const fs::path named = hub::resolve_model(run.config.model.name_or_path, "model.name_or_path",
                                               run.config.model.revision, hub::ModelFiles::description);
     const fs::path folder = models::find_base(named, "model.name_or_path", hub::ModelFiles::description).model;
     check_together(generation::generation_config(folder, parameters.generation), config::Keys(problems, action.path));
+  });
+}
+
+void check_eval(const Run& run, const Action& action, config::Problems& problems) {
+  const auto& parameters = *static_cast<const EvalActionConfig*>(action.parameters.get());
+  if (parameters.output_path)
+    check_can_write(*parameters.output_path, !parameters.output_path->ends_with(".json"), action.path + ".output_path",
+                    problems);
+  if (run.ranks > 1) problems.add(action.path, "is not built yet for several ranks", "run it in one process");
+  const EvalConfig& settings = run.config.eval;
+  if (settings.include_path && !files::is_folder(*settings.include_path))
+    problems.add("eval.include_path", "there is no folder '" + *settings.include_path + "'",
+                 "give the folder with the tasks' YAML files");
+  if (problems.empty()) problems.collect(action.path, [&] { refuse_without_weights(run, action, false); });
+  const bool chat =
+      !std::holds_alternative<bool>(settings.apply_chat_template) || std::get<bool>(settings.apply_chat_template);
+  if (!chat || !problems.empty() || run.config.model.chat_template) return;
+  problems.collect("eval.apply_chat_template", [&] {
+    const auto tokenizer = text::Tokenizer::load(
+        hub::resolve_tokenizer(run.config.model.tokenizer.value_or(run.config.model.name_or_path)));
+    if (!tokenizer->chat_template())
+      refuse("eval.apply_chat_template", "the tokenizer has no chat template",
+             "give model.chat_template, or leave it out");
   });
 }
 

@@ -1,0 +1,258 @@
+#include "easydel/elarge/evaluation.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <optional>
+#include <utility>
+
+#include "easydel/base/clock.h"
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/base/log.h"
+#include "easydel/base/names.h"
+#include "easydel/elarge/answer_cache.h"
+
+namespace easydel::elarge {
+namespace {
+
+Value value_of(const std::optional<int64_t>& number) { return number ? Value::integer(*number) : Value(); }
+Value value_of(const std::optional<double>& number) {
+  if (!number) return {};
+  return *number >= 1 ? Value::integer(int64_t(*number)) : Value::number(*number);
+}
+Value value_of(const std::optional<std::string>& text) { return text ? Value::text(*text) : Value(); }
+Value value_of(const std::variant<bool, std::string>& either) {
+  return std::holds_alternative<bool>(either) ? Value::boolean(std::get<bool>(either))
+                                              : Value::text(std::get<std::string>(either));
+}
+Value list_of(const std::vector<std::string>& texts) {
+  Value out = Value::list();
+  for (const std::string& text : texts) out.items.push_back(Value::text(text));
+  return out;
+}
+
+// The arguments of lm_eval.simple_evaluate.
+Value arguments_of(const EvaluationPlan& plan) {
+  const EvalConfig& c = plan.settings;
+  Value out = Value::map();
+  out.set("num_fewshot", value_of(plan.action.num_fewshot ? plan.action.num_fewshot : c.num_fewshot));
+  out.set("limit", value_of(c.limit));
+  out.set("samples", c.samples);
+  out.set("bootstrap_iters", Value::integer(c.bootstrap_iters));
+  out.set("check_integrity", Value::boolean(c.check_integrity));
+  out.set("write_out", Value::boolean(c.write_out));
+  out.set("log_samples", Value::boolean(c.log_samples));
+  out.set("system_instruction", value_of(c.system_instruction));
+  out.set("apply_chat_template", value_of(c.apply_chat_template));
+  out.set("fewshot_as_multiturn", Value::boolean(c.fewshot_as_multiturn));
+  if (std::holds_alternative<std::string>(c.gen_kwargs))
+    out.set("gen_kwargs", Value::text(std::get<std::string>(c.gen_kwargs)));
+  else
+    out.set("gen_kwargs", std::get<Value>(c.gen_kwargs));
+  out.set("predict_only", Value::boolean(c.predict_only));
+  out.set("random_seed", value_of(c.random_seed));
+  out.set("numpy_random_seed", value_of(c.numpy_random_seed));
+  out.set("torch_random_seed", value_of(c.torch_random_seed));
+  out.set("fewshot_random_seed", value_of(c.fewshot_random_seed));
+  out.set("confirm_run_unsafe_code", Value::boolean(c.confirm_run_unsafe_code));
+  out.set("cache_requests", Value::boolean(c.cache_requests));
+  out.set("rewrite_requests_cache", Value::boolean(c.rewrite_requests_cache));
+  out.set("delete_requests_cache", Value::boolean(c.delete_requests_cache));
+  out.set("metadata", c.metadata);
+  return out;
+}
+
+// What the adapter does with requests.
+Value adapter_of(const EvaluationPlan& plan) {
+  const EvalConfig& c = plan.settings;
+  Value out = Value::map();
+  out.set("chat_template_args", c.chat_template_args);
+  out.set("enable_thinking", c.enable_thinking ? Value::boolean(*c.enable_thinking) : Value());
+  out.set("think_start_token", value_of(c.think_start_token));
+  out.set("think_end_token", value_of(c.think_end_token));
+  out.set("ignore_benchmark_eos_flags", Value::boolean(c.ignore_benchmark_eos_flags));
+  out.set("temperature", Value::number(c.temperature));
+  out.set("top_p", Value::number(c.top_p));
+  out.set("sampling_params", c.sampling_params);
+  out.set("normalize_math_answers", Value::boolean(c.normalize_math_answers));
+  out.set("math_answer_task_hints", list_of(c.math_answer_task_hints));
+  out.set("seed", value_of(c.random_seed));
+  return out;
+}
+
+Value preparation_of(const EvaluationPlan& plan) {
+  const EvalConfig& c = plan.settings;
+  Value out = Value::map(), code = Value::map(), message = Value::map();
+  out.set("tasks", list_of(plan.action.tasks));
+  out.set("include_path", value_of(c.include_path));
+  out.set("include_defaults", Value::boolean(c.include_defaults));
+  out.set("metadata", c.metadata);
+  out.set("verbosity", c.verbosity);
+  out.set("model_name", Value::text(plan.model_name));
+  if (c.batch_size)
+    out.set("batch_size", std::holds_alternative<int64_t>(*c.batch_size)
+                              ? Value::integer(std::get<int64_t>(*c.batch_size))
+                              : Value::text(std::get<std::string>(*c.batch_size)));
+  out.set("evaluate", arguments_of(plan));
+  out.set("model", adapter_of(plan));
+  code.set("num_workers", value_of(c.code_eval_num_workers));
+  code.set("timeout", c.code_eval_timeout ? Value::number(*c.code_eval_timeout) : Value());
+  out.set("code_eval", code);
+  message.set("prepare", out);
+  return message;
+}
+
+LineSettings line_settings(const EvaluationPlan& plan) {
+  LineSettings out;
+  out.where = "eval";
+  const EvalConfig& c = plan.settings;
+  if (c.batch_size && std::holds_alternative<int64_t>(*c.batch_size))
+    out.batch = std::get<int64_t>(*c.batch_size);
+  else if (c.max_batch_size)
+    out.batch = *c.max_batch_size;
+  out.max_new_tokens = c.max_new_tokens;
+  out.hard_max_new_tokens = c.hard_max_new_tokens;
+  out.engine = plan.action.engine == EvalEngine::esurge;
+  return out;
+}
+
+// What the session says of its model.
+Value about(Session& session, const LineSettings& settings) {
+  Value out;
+  session.answer_lines({R"({"about": true, "digests": true})"}, settings,
+                       [&](size_t, const std::string& answer) { out = parse_json(answer); });
+  return out;
+}
+
+// "model_name/results_2026-01-31T12-00-00.000000.json", as the harness calls it.
+std::string date_text() {
+  timespec now = {};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  std::tm local = {};
+  ::localtime_r(&now.tv_sec, &local);
+  char date[32], text[64];
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H-%M-%S", &local);
+  std::snprintf(text, sizeof text, "%s.%06ld", date, now.tv_nsec / 1000);
+  return text;
+}
+
+// As the harness makes a folder's name of a model's: everything but letters, digits, - and _ becomes "__".
+std::string folder_name(const std::string& model) {
+  std::string out;
+  for (const char c : model) {
+    const bool plain =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
+    out += plain ? std::string(1, c) : "__";
+  }
+  return out;
+}
+
+void write_results(const std::string& path, const Value& document) {
+  if (path.ends_with(".json")) {
+    files::write(path, to_json(document, 2) + "\n");
+    log::info("wrote ", path);
+    return;
+  }
+  const Value* const name = document.find("model_name");
+  const std::filesystem::path folder = std::filesystem::path(path) / folder_name(name ? name->scalar : "model");
+  files::make_directories(folder);
+  const std::string date = date_text();
+  Value results = document;
+  if (const Value* const samples = document.find("samples"); samples && samples->is_map()) {
+    for (const auto& [task, lines] : samples->entries) {
+      std::string text;
+      for (const Value& line : lines.items) text += to_json(line) + "\n";
+      files::write(folder / str("samples_", task, "_", date, ".jsonl"), text);
+    }
+    std::erase_if(results.entries, [](const auto& entry) { return entry.first == "samples"; });
+  }
+  const std::filesystem::path file = folder / str("results_", date, ".json");
+  files::write(file, to_json(results, 2) + "\n");
+  log::info("wrote ", file.string());
+}
+
+}  // namespace
+
+Evaluation::Evaluation(EvaluationPlan plan)
+    : plan_(std::move(plan)),
+      python_(find_harness(plan_.where)),
+      process_(std::make_unique<HarnessProcess>(python_, plan_.where,
+                                                plan_.settings.use_tqdm && ::isatty(STDERR_FILENO) != 0)) {
+  ready_ = process_->ask(preparation_of(plan_), "ready");
+}
+
+Value Evaluation::run(Session& session) {
+  const LineSettings settings = line_settings(plan_);
+  const auto begin = Clock::now();
+  const Value model = about(session, settings);
+  std::optional<AnswerCache> cache;
+  if (plan_.settings.use_cache) {
+    std::string key;
+    for (const char* part : {"weights_digest", "tokenizer_digest", "template_digest", "dtype", "max_length", "order"})
+      key += to_json(*model.find(part)) + " ";
+    cache.emplace(*plan_.settings.use_cache, str(key, settings.max_new_tokens, settings.hard_max_new_tokens));
+  }
+  double answering = 0;
+  size_t cached = 0, asked = 0;
+  const auto answer = [&](const std::vector<std::string>& lines, const HarnessProcess::GiveAnswer& give) {
+    const auto start = Clock::now();
+    std::vector<std::string> open;
+    std::vector<size_t> numbers;
+    asked += lines.size();
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const std::string* const known = cache ? cache->find(lines[i]) : nullptr;
+      if (known) {
+        give(i, *known), ++cached;
+      } else {
+        open.push_back(lines[i]), numbers.push_back(i);
+      }
+    }
+    session.answer_lines(open, settings, [&](size_t line, const std::string& text) {
+      if (cache) cache->add(open[line], text);
+      give(numbers[line], text);
+    });
+    answering += seconds_since(start);
+  };
+  Value message = Value::map();
+  message.set("run", Value::map());
+  const Value results = process_->ask(message, "results", answer, [](const Value& news) {
+    if (const Value* const task = news.find("task"))
+      log::info("eval: ", task->find("name")->scalar, " took ", task->find("seconds")->as_double().value_or(0), " s");
+  });
+  table_ = results.find("table")->scalar;
+  if (const Value* const groups = results.find("groups"); groups && !groups->scalar.empty())
+    table_ += "\n" + groups->scalar;
+  Value document = *results.find("document"), own = Value::map();
+  for (const char* key : {"version", "order", "isa", "weights_digest", "tokenizer_digest", "template_digest"})
+    own.set(key, *model.find(key));
+  own.set("lm_eval", Value::text(python_.version));
+  document.set("easydel", own);
+  const double seconds = seconds_since(begin);
+  log::info("eval: ", counted(int64_t(asked), "request"), " in ", seconds, " s",
+            cached > 0 ? str(", ", cached, " of them from ", *plan_.settings.use_cache) : std::string(),
+            "; the harness' own share is ", int64_t(100 * std::max(0.0, 1 - answering / std::max(seconds, 1e-9))),
+            " %");
+  return document;
+}
+
+Value Evaluation::report(Session& session, const Output& out) {
+  Value document = run(session);
+  if (plan_.action.output_path) write_results(*plan_.action.output_path, document);
+  if (plan_.action.print_results && out) out(table_ + "\n");
+  return document;
+}
+
+const Value* metric_of(const Value& document, const std::string& task, const std::string& metric) {
+  const Value* const results = document.find("results");
+  const Value* const own = results ? results->find(task) : nullptr;
+  if (!own || !own->is_map()) return nullptr;
+  if (const Value* const exact = own->find(metric)) return exact;
+  if (const Value* const plain = own->find(metric + ",none")) return plain;
+  for (const auto& [name, value] : own->entries)
+    if (name.starts_with(metric + ",")) return &value;
+  return nullptr;
+}
+
+}  // namespace easydel::elarge
