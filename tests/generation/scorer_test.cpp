@@ -271,6 +271,33 @@ TEST(ScoreText, RollsOverATextWithDisjointPredictions) {
   EXPECT_TRUE(texts.rolling(std::vector<TokenId>(), 4).empty());
 }
 
+TEST(ScoreText, StridesOverATextWithContextBeforeEachPrediction) {
+  const ScoreText texts(story_tokenizer());
+  const std::string text = "Once upon a time, there was a little girl named Lily.";
+  const std::vector<TokenId> ids = texts.encode(text);
+  for (const int64_t length : {4, 7, 100})
+    for (const int64_t stride : {int64_t(1), length / 2, length}) {
+      std::vector<bool> predicted(ids.size(), false);
+      int64_t begin = 0;
+      for (const ScoreRequest& window : texts.strided(text, length, stride)) {
+        std::vector<TokenId> all = window.context;
+        all.insert(all.end(), window.continuation.begin(), window.continuation.end());
+        EXPECT_TRUE(std::equal(all.begin(), all.end(), ids.begin() + begin)) << length << " " << stride;
+        EXPECT_LE(int64_t(all.size()), length);
+        for (size_t i = 0; i < window.continuation.size(); ++i) {
+          const size_t place = size_t(begin) + window.context.size() + i;
+          EXPECT_FALSE(predicted[place]) << "twice " << place;
+          predicted[place] = true;
+        }
+        begin += stride;
+      }
+      // Windows that do not overlap predict no token that begins one.
+      for (size_t i = 0; i < ids.size(); ++i)
+        EXPECT_EQ(predicted[i], stride < length ? i > 0 : int64_t(i) % length > 0)
+            << length << " " << stride << " " << i;
+    }
+}
+
 TEST(ScoreText, CutsAnswersOneStopAfterTheOther) {
   EXPECT_EQ(cut_at("abcabd", {"", "ca", "ab"}), "");
   EXPECT_EQ(cut_at("xabcd", {"bcd", "abc"}), "xa");  // after the first cut the second stop is not there

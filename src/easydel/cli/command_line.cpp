@@ -45,6 +45,7 @@ struct Options {
   probe::ReplayCommand replay;
   ScoreCommand score;
   EvalCommand eval;
+  PerplexityCommand perplexity;
   ExportOptions export_;
   MergeOptions merge;
   DescribeModelOptions model;
@@ -333,6 +334,16 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("--compare", o.eval.compare, "Show the difference between two files of results")->expected(2);
   one->add_option("--tolerance", o.eval.tolerance, "With --compare: exit status 1 if a metric differs by more")
       ->check(CLI::NonNegativeNumber);
+
+  one = add_command(app, o, "perplexity", "How well a model predicts files of text", work,
+                    [&o] { return run_perplexity(o.perplexity); });
+  add_folder_flags(one, o.perplexity);
+  one->add_option("files", o.perplexity.files, "Files of text")->required();
+  add_optional(one, "--stride", o.perplexity.stride,
+               "Tokens from one window's begin to the next; default: windows with disjoint predictions");
+  one->add_option("--context", o.perplexity.context, "Tokens of a window; 0: the model's positions")
+      ->check(CLI::NonNegativeNumber);
+  one->add_flag("--json", o.perplexity.json, "Print a JSON object for each file");
 
   one = add_command(app, o, "export", "Convert a model to GGUF or safetensors", work,
                     [&o] { return run_export(o.export_); });

@@ -71,6 +71,15 @@ struct ServeOptions : ModelOptions {
 };
 int run_serve(const ServeOptions& options);
 
+struct PerplexityCommand : ModelOptions {
+  std::vector<std::string> files;
+  std::optional<int64_t>
+      stride;           // windows begin so many tokens apart; nothing: each token predicted once, as the harness
+  int64_t context = 0;  // tokens of a window; 0: the model's positions
+  bool json = false;
+};
+int run_perplexity(const PerplexityCommand& command);
+
 struct EvalCommand : ModelOptions {
   std::vector<std::string> tasks;  // names, also several in one, separated by commas
   std::optional<int64_t> num_fewshot;

@@ -9,14 +9,12 @@
 
 #include "easydel/base/clock.h"
 #include "easydel/base/error.h"
-#include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
 #include "easydel/config/section.h"
+#include "easydel/elarge/model_facts.h"
 #include "easydel/generation/score_text.h"
 #include "easydel/generation/scorer.h"
-#include "easydel/kernels/accumulation_order.h"
-#include "easydel/kernels/isa.h"
 #include "easydel/text/render_chat.h"
 #include "easydel/text/unicode.h"
 
@@ -154,15 +152,34 @@ class LineAnswers {
       fields.end();
       return add_scores(line, {std::move(request)});
     }
-    if (fields.has("text")) {
-      const std::vector<ScoreRequest> windows = texts().rolling(fields.text("text"), scorer_.max_length());
-      fields.end();
-      return add_scores(line, windows);
-    }
+    if (fields.has("text")) return read_text(line, fields);
     if (!fields.has("context") && !fields.has("context_ids"))
       refuse("line", "asks for nothing",
              "give context and continuation, context_ids and continuation_ids, text, or context and until");
     read_prompt(line, fields);
+  }
+
+  // A text to score, or only to be cut into the requests that score it.
+  void read_text(size_t line, Fields& fields) {
+    const std::string text = fields.text("text");
+    const bool only_cut = fields.flag("windows").value_or(false);
+    const auto stride = fields.take("stride");
+    const int64_t longest = scorer_.max_length();
+    if (stride && (!stride->as_int() || *stride->as_int() < 1 || *stride->as_int() > longest))
+      refuse("stride", str(to_json(*stride), " is not a number of tokens from 1 to ", longest));
+    fields.end();
+    const std::vector<ScoreRequest> windows =
+        stride ? texts().strided(text, longest, *stride->as_int()) : texts().rolling(text, longest);
+    if (!only_cut) return add_scores(line, windows);
+    Value list = Value::list(), out = Value::map();
+    for (const ScoreRequest& window : windows) {
+      Value one = Value::map();
+      one.set("context_ids", ids_of(window.context));
+      one.set("continuation_ids", ids_of(window.continuation));
+      list.items.push_back(std::move(one));
+    }
+    out.set("windows", std::move(list));
+    on_answer_(line, to_json(out));
   }
 
   const generation::ScoreText& texts() const {
@@ -368,53 +385,9 @@ class LineAnswers {
     fields.take("about");
     const bool digests = fields.flag("digests").value_or(false);
     fields.end();
-    Value out = Value::map();
-    const auto set_id = [&out](const char* key, std::optional<int64_t> id) {
-      out.set(key, id ? Value::integer(*id) : Value());
-    };
-    out.set("version", Value::text(EASYDEL_VERSION));
-    out.set("model", Value::text(model_.folder().string()));
-    out.set("model_type", Value::text(model_.model_type()));
-    out.set("dtype", Value::text(model_.compute_type() == at::kBFloat16 ? "bf16"
-                                 : model_.compute_type() == at::kHalf   ? "fp16"
-                                                                        : "fp32"));
-    int64_t parameters = 0;
-    for (const nn::Entry& entry : model_.parameters().entries())
-      if (!entry.adapter) parameters += entry.elements();
-    out.set("num_parameters", Value::integer(parameters));
-    out.set("max_length", Value::integer(scorer_.max_length()));
-    set_id("eos_token_id", tokenizer_ ? tokenizer_->eos_id() : std::nullopt);
-    set_id("bos_token_id", tokenizer_ ? tokenizer_->bos_id() : std::nullopt);
-    set_id("prefix_token_id", texts_ ? std::optional<int64_t>(texts_->prefix()) : std::nullopt);
-    const auto chat_template = settings_.chat_template ? settings_.chat_template
-                               : tokenizer_            ? tokenizer_->chat_template()
-                                                       : std::nullopt;
-    out.set("chat_template", chat_template ? Value::text(*chat_template) : Value());
-    out.set("template_digest", chat_template ? Value::text(files::sha256(*chat_template)) : Value());
-    out.set("tokenizer_digest", tokenizer_ ? Value::text(tokenizer_digest()) : Value());
-    out.set("isa", Value::text(std::string(kernels::name(kernels::isa()))));
-    out.set("order", Value::text(std::string(kernels::name(kernels::bf16_order()))));
-    if (digests) out.set("weights_digest", Value::text(weights_digest()));
-    on_answer_(line, to_json(out));
-  }
-
-  std::string tokenizer_digest() const {
-    std::string all;
-    for (const std::filesystem::path& file : tokenizer_->files())
-      all += file.filename().string() + " " + files::sha256_of_file(file) + "\n";
-    return files::sha256(all);
-  }
-
-  // Of the values that the model computes with, so that trained weights have their own.
-  std::string weights_digest() const {
-    const at::NoGradGuard no_gradient;
-    std::string all;
-    for (const nn::Entry& entry : model_.parameters().entries()) {
-      all += entry.path;
-      const Tensor values = nn::Parameter(const_cast<nn::Entry*>(&entry)).value().to(at::kCPU).contiguous();
-      all += " " + files::sha256({static_cast<const char*>(values.const_data_ptr()), values.nbytes()}) + "\n";
-    }
-    return files::sha256(all);
+    ModelFacts facts{model_, tokenizer_.get(), scorer_.max_length(), std::nullopt, settings_.chat_template};
+    if (texts_) facts.prefix = texts_->prefix();
+    on_answer_(line, to_json(model_facts(facts, digests)));
   }
 
   const models::Model& model_;

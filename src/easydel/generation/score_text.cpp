@@ -77,6 +77,21 @@ std::vector<ScoreRequest> ScoreText::rolling(const std::vector<TokenId>& ids, in
   return out;
 }
 
+std::vector<ScoreRequest> ScoreText::strided(std::string_view text, int64_t max_length, int64_t stride) const {
+  const std::vector<TokenId> ids = encode(text);
+  const auto total = int64_t(ids.size());
+  std::vector<ScoreRequest> out;
+  for (int64_t begin = 0, done = 1; done < total; begin += stride) {
+    const int64_t end = std::min(begin + max_length, total);
+    const auto at = [&ids](int64_t index) { return ids.begin() + std::ptrdiff_t(index); };
+    // A window of its own whole length has no token before its first, which then predicts nothing.
+    const int64_t first = std::max(done, begin + 1);
+    if (end > first) out.push_back({{at(begin), at(first)}, {at(first), at(end)}});
+    done = end;
+  }
+  return out;
+}
+
 size_t leading_space(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const size_t before = at;

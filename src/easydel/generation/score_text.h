@@ -30,6 +30,11 @@ class ScoreText {
   std::vector<ScoreRequest> rolling(std::string_view text, int64_t max_length) const;
   std::vector<ScoreRequest> rolling(const std::vector<text::TokenId>& ids, int64_t max_length) const;
 
+  // Windows of `max_length` tokens that begin every `stride` tokens, as transformers' guide to perplexity has them:
+  // each predicts the tokens after the last window's end, with the tokens before them as context. The first token has
+  // no context and is not predicted.
+  std::vector<ScoreRequest> strided(std::string_view text, int64_t max_length, int64_t stride) const;
+
   text::TokenId prefix() const { return prefix_; }
   const text::Tokenizer& tokenizer() const { return *tokenizer_; }
 
