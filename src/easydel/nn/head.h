@@ -6,6 +6,10 @@
 
 #include "easydel/tensor/torch.h"
 
+namespace easydel::ops {
+struct HeadTerms;  // ops/head_divergence.h
+}
+
 namespace easydel::nn {
 
 class Pass;
@@ -40,6 +44,8 @@ class Head {
   // weight through logps, uniform and log_normalizer, and through the entropy where that is asked for.
   virtual Scores score(const Tensor& hidden, const Tensor& labels, Pass& pass,
                        const ScoreOptions& options = {}) const = 0;
+  // What the logits of hidden states [n, size] are computed from, for ops that compare two heads; with gradients.
+  virtual ops::HeadTerms terms(const Tensor& hidden, Pass& pass) const = 0;
   // The features of hidden states [n, size] that are multiplied by the vocabulary's rows; with gradients.
   virtual Tensor features(const Tensor& hidden, Pass& /*pass*/) const { return hidden; }
   virtual int64_t vocabulary() const = 0;

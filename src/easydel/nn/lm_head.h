@@ -17,12 +17,10 @@ class LmHead final : public Head {
       : weight_(weight), bias_(bias), multiplier_(multiplier), softcap_(softcap), reader_(std::move(reader)) {}
   Tensor logits(const Tensor& hidden, Pass& pass) const override;
   Scores score(const Tensor& hidden, const Tensor& labels, Pass& pass, const ScoreOptions& options = {}) const override;
+  ops::HeadTerms terms(const Tensor& hidden, Pass& pass) const override;
   int64_t vocabulary() const override { return weight_.entry().shape[0]; }
 
  private:
-  // The first term of its product; the other terms are left in `added`.
-  ops::Factors factors(const Tensor& hidden, Pass& pass, std::vector<ops::Factors>& added) const;
-
   Parameter weight_, bias_;
   double multiplier_, softcap_;
   std::shared_ptr<Weight> reader_;

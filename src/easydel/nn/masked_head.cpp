@@ -1,5 +1,7 @@
 #include "easydel/nn/masked_head.h"
 
+#include "easydel/ops/head_divergence.h"
+
 namespace easydel::nn {
 
 MaskedHead::MaskedHead(const Scope& root, int64_t vocabulary, int64_t size, const MaskedHeadSpec& spec, Parameter tied)
@@ -39,6 +41,10 @@ Tensor MaskedHead::logits(const Tensor& hidden, Pass& pass) const {
 
 Scores MaskedHead::score(const Tensor& hidden, const Tensor& labels, Pass& pass, const ScoreOptions& options) const {
   return output_->score(features(hidden, pass), labels, pass, options);
+}
+
+ops::HeadTerms MaskedHead::terms(const Tensor& hidden, Pass& pass) const {
+  return output_->terms(features(hidden, pass), pass);
 }
 
 }  // namespace easydel::nn

@@ -26,6 +26,7 @@ class MaskedHead final : public Head {
   MaskedHead(const Scope& root, int64_t vocabulary, int64_t size, const MaskedHeadSpec& spec, Parameter tied);
   Tensor logits(const Tensor& hidden, Pass& pass) const override;
   Scores score(const Tensor& hidden, const Tensor& labels, Pass& pass, const ScoreOptions& options = {}) const override;
+  ops::HeadTerms terms(const Tensor& hidden, Pass& pass) const override;
   Tensor features(const Tensor& hidden, Pass& pass) const override;
   int64_t vocabulary() const override { return output_->vocabulary(); }
 

@@ -12,6 +12,7 @@
 #include "easydel/base/error.h"
 #include "easydel/kernels/log_probability.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/ops/logit_chunks.h"
 #include "easydel/ops/quantized_product.h"
 #include "easydel/ops/weight_gradient.h"
 #include "easydel/tensor/kernels.h"
@@ -21,52 +22,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// Rows per chunk: at most about 64 MB of fp32 logits, and enough for products at full speed. Equal chunks, so that no
-// chunk of a few rows reads the whole weight.
-int64_t chunk_for(int64_t rows, int64_t vocabulary, int64_t wanted) {
-  if (wanted > 0) return wanted;
-  const int64_t most = std::clamp<int64_t>((16 << 20) / vocabulary, 16, 4096);
-  const int64_t chunks = std::max<int64_t>((rows + most - 1) / most, 1), even = (rows + chunks - 1) / chunks;
-  return std::max<int64_t>((even + 15) / 16 * 16, 16);
-}
-
-// Packing the whole weight costs as much as packing its panels in a dozen products (measured at 49,152 x 576 to 262,144
-// x 640), and takes memory in addition to all that a training step keeps.
-bool pays_to_pack(int64_t rows, int64_t chunk) { return rows > 12 * chunk; }
-
-// Rows [begin, end) of each.
-std::vector<Factors> rows_of(const std::vector<Factors>& all, int64_t begin, int64_t end) {
-  std::vector<Factors> out;
-  for (const Factors& one : all) out.push_back({one.x.slice(0, begin, end), one.weight});
-  return out;
-}
-
-// The tensors that receive gradients, in the order of the graph's inputs.
-variable_list inputs_of(const std::vector<Factors>& added) {
-  variable_list out;
-  for (const Factors& one : added) out.insert(out.end(), {one.x, one.weight.master});
-  return out;
-}
-
-// The steps between a product and a logit.
-struct LogitShape {
-  double multiplier = 1.0, softcap = 0.0, temperature = 1.0;
-};
-
-// The logits. If there is a softcap and `bent` is given, it receives the values of tanh.
-Tensor chunk_logits(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const std::vector<Factors>& added,
-                    const LogitShape& shape, Tensor* bent = nullptr) {
-  Tensor logits = head_product(hidden, weight, bias, added);
-  if (shape.multiplier != 1.0) logits.mul_(shape.multiplier);
-  if (shape.softcap > 0) {
-    logits.div_(shape.softcap).tanh_();
-    if (bent) *bent = logits.clone();
-    logits.mul_(shape.softcap);
-  }
-  if (shape.temperature != 1.0) logits.div_(shape.temperature);
-  return logits;
-}
 
 // Results of fp32 logits, which are not changed; each [rows]. entropy and correct are computed if they are defined.
 struct OfLogits {
@@ -124,31 +79,14 @@ void differentiate(const Tensor& given, const Tensor& g, const Tensor& labels, c
   g.copy_(logits);
 }
 
-// The gradients of one additional product of the logits.
-struct AddedGradient {
-  AddedGradient(const Factors& factors, bool wants_x, bool wants_weight) : of(factors) {
-    if (wants_x) x = at::empty(of.x.sizes(), of.x.options());
-    if (wants_weight) weight = at::zeros(of.weight.compute.sizes(), of.x.options().dtype(at::kFloat));
-  }
-  void add(const Tensor& gradient, int64_t begin, int64_t end) {
-    const Tensor rows = gradient.contiguous();
-    if (x.defined()) x.slice(0, begin, end).copy_(multiply_back(rows, of.weight.compute, x.scalar_type()));
-    if (weight.defined()) add_weight_gradient(weight, rows, of.x.slice(0, begin, end));
-  }
-  Tensor answer() const { return weight.defined() ? weight.to(of.weight.master.scalar_type()) : weight; }
-
-  Factors of;
-  Tensor x, weight;
-};
-
 struct Score : torch::autograd::Function<Score> {
   static variable_list forward(AutogradContext* context, const Tensor& hidden, const Tensor& master,
                                at::TensorList /*inputs_of(added)*/, const std::optional<Tensor>& own_bias,
                                Matrix weight, const std::vector<Factors>& added, const Tensor& labels,
                                const ScoreRequest& request) {
     const Tensor bias = own_bias.value_or(Tensor());
-    const int64_t n = hidden.size(0), vocabulary = weight.out(), chunk = chunk_for(n, vocabulary, request.chunk);
-    if (!weight.packed && !weight.quantized && pays_to_pack(n, chunk)) weight.packed = pack(weight.compute);
+    const int64_t n = hidden.size(0), vocabulary = weight.out(), chunk = chunk_rows(n, vocabulary, request.chunk);
+    if (!weight.packed && !weight.quantized && pays_to_pack_for(n, chunk)) weight.packed = pack(weight.compute);
     const auto options = hidden.options().dtype(at::kFloat);
     const auto when = [&](bool wanted) { return wanted ? at::empty({n}, options) : Tensor(); };
     const Tensor logps = at::empty({n}, options), normalizer = at::empty({n}, options);
@@ -233,7 +171,7 @@ struct Score : torch::autograd::Function<Score> {
       first = found->second.toTensor();
       context->saved_data.erase(found);
     }
-    const Matrix matrix{weight, weight, pays_to_pack(n, chunk) ? pack(weight) : nullptr};
+    const Matrix matrix{weight, weight, pays_to_pack_for(n, chunk) ? pack(weight) : nullptr};
     const bool want_hidden = context->needs_input_grad(0), want_weight = context->needs_input_grad(1);
     Tensor dx = want_hidden ? at::empty(hidden.sizes(), hidden.options()) : Tensor();
     std::optional<WeightGradient> dw;
@@ -276,13 +214,6 @@ struct Score : torch::autograd::Function<Score> {
 };
 
 }  // namespace
-
-Tensor head_product(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const std::vector<Factors>& added) {
-  const Tensor logits = multiply(hidden, weight, bias, at::kFloat);
-  // Subtracting +0 changes no number; adding it would turn -0 into +0.
-  for (const Factors& one : added) logits.sub_(multiply(one.x.neg(), one.weight, {}, at::kFloat));
-  return logits;
-}
 
 Tensor label_logps(const Tensor& logits, const Tensor& labels) {
   const Tensor logps = at::empty({logits.size(0)}, logits.options()), lse = at::empty_like(logps);

@@ -28,10 +28,6 @@ struct ScoreResult {
 ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const Tensor& labels,
                   const ScoreRequest& request, const std::vector<Factors>& added = {});
 
-// The logits without a gradient, fp32 [n, vocabulary]: the product with the weight, the bias and the `added` products.
-// An added product of zeros changes no bit, not even that of -0.
-Tensor head_product(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const std::vector<Factors>& added);
-
 // The log-probabilities that score() takes from these fp32 logits [n, vocabulary], to the bit: fp32 [n], no gradient.
 Tensor label_logps(const Tensor& logits, const Tensor& labels);
 

@@ -1,7 +1,10 @@
 // Recorded cases of the losses of torch, transformers and TRL: losses/cross_entropy, losses/jsd, losses/kl_estimators,
 // losses/moe_load_balancing. A case's name says what it is.
+#include <ATen/ops/eye.h>
+
 #include "easydel/base/error.h"
 #include "easydel/ops/divergence.h"
+#include "easydel/ops/head_divergence.h"
 #include "easydel/ops/routing.h"
 #include "easydel/ops/token_scores.h"
 #include "easydel/probe/vector_tensors.h"
@@ -80,12 +83,19 @@ Value divergence(const VectorCase& vector, const VectorFile& file) {
   const std::string& name = vector.id;
   const Tensor student = tensor_of(in_file(file, "student_logits")).requires_grad_(true);
   const Tensor labels = tensor_of(in_file(file, "labels"), at::kLong);
-  const Tensor entries = ops::jensen_shannon(student, tensor_of(in_file(file, "teacher_logits")),
-                                             number_behind(name, "_b"), number_behind(name, "_t"));
+  const Tensor teacher = tensor_of(in_file(file, "teacher_logits"));
+  const double beta = number_behind(name, "_b"), temperature = number_behind(name, "_t");
   const Tensor rows = labels.ne(-100).reshape({-1}).nonzero().squeeze(1);
-  const Tensor learned = entries.reshape({-1, entries.size(-1)}).index_select(0, rows);
-  if (name.ends_with("_none")) return with_gradients(learned, {student});
-  return with_gradients(name.ends_with("_sum") ? learned.sum() : learned.sum() / double(learned.size(0)), {student});
+  const auto learned = [&](const Tensor& t) { return t.reshape({-1, t.size(-1)}).index_select(0, rows); };
+  if (name.ends_with("_none"))
+    return with_gradients(learned(ops::jensen_shannon(student, teacher, beta, temperature)), {student});
+  // As methods compute it: the logits are hidden states under a head that changes nothing.
+  const Tensor head = at::eye(student.size(-1));
+  const auto terms = [&](const Tensor& logits) { return ops::HeadTerms{learned(logits), {head, head, nullptr}}; };
+  const Tensor sum =
+      ops::head_divergence(terms(student), terms(teacher), {.beta = beta, .temperature = temperature, .chunk = 4})
+          .divergence.sum();
+  return with_gradients(name.ends_with("_sum") ? sum : sum / double(rows.size(0)), {student});
 }
 
 const char* const estimators[] = {"k1", "k2", "k3"};
