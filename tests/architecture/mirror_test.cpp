@@ -39,6 +39,18 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       {"train/dpo.cpp", "probe/replay_core_test.cpp"},
       {"train/sft.cpp", "train/prepare_test.cpp"},
       {"train/methods.cpp", "train/registered_method_test.cpp"},
+      {"train/language_rows.cpp", "train/prepare_test.cpp"},
+      // The distilling methods: their common loss, their samples, whole runs.
+      {"train/completion_source.cpp", "train/teaching_test.cpp"},
+      {"train/distillation.cpp", "train/teaching_test.cpp"},
+      {"train/distillation_config.cpp", "train/teaching_test.cpp"},
+      {"train/gkd.cpp", "train/teaching_test.cpp"},
+      {"train/on_policy_distillation.cpp", "train/teaching_test.cpp"},
+      {"train/seq_kd.cpp", "train/teaching_test.cpp"},
+      {"train/sparse_distillation.cpp", "train/teaching_test.cpp"},
+      // One class follows the other.
+      {"train/plateau.cpp", "train/best_model_test.cpp"},
+      {"train/schedule_config.cpp", "train/transformation_test.cpp"},
       // Parts of one class, of which each test needs all.
       {"train/trainer_run.cpp", "train/trainer_test.cpp"},
       {"train/trainer_setup.cpp", "train/trainer_test.cpp"},
@@ -49,6 +61,7 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       {"train/router_watch.cpp", "train/trainer_test.cpp"},
       // Updates against torch's and the authors' recorded ones, and their checkpoints.
       {"train/update_rules.cpp", "probe/recorded_vectors_test.cpp"},
+      {"train/update_rules_averaged.cpp", "probe/recorded_vectors_test.cpp"},
       {"train/update_rules_kron.cpp", "probe/recorded_vectors_test.cpp"},
       {"train/update_rules_soap.cpp", "probe/recorded_vectors_test.cpp"},
       {"train/update_rules_torch.cpp", "probe/recorded_vectors_test.cpp"},

@@ -41,15 +41,16 @@ void expect_as_recorded(const std::filesystem::path& case_file, const std::files
 
 TEST(Replay, RecordedRunsOfTheRepository) {
   const auto root = test::test_data("");
-  for (const char* name : {"sft/plain", "sft/accum4", "sft/packing_bfd", "sft/label_smoothing", "sft/qwen3_moe_aux",
-                           "dpo/loss_sigmoid", "peft/curve_sft_lora", "peft/curve_dpo_lora"})
+  for (const char* name :
+       {"sft/plain", "sft/accum4", "sft/packing_bfd", "sft/label_smoothing", "sft/qwen3_moe_aux", "dpo/loss_sigmoid",
+        "distillation/gkd_beta0.1", "distillation/jsd_beta0.5", "peft/curve_sft_lora", "peft/curve_dpo_lora"})
     expect_as_recorded(root / "trl" / (std::string(name) + ".json"), root);
 }
 
 TEST(Replay, AllSharedRunsOfWhatIsBuilt) {
   const auto root = test::shared_data();
   if (!root) GTEST_SKIP() << "no shared data";
-  for (const char* group : {"sft", "dpo", "peft"})
+  for (const char* group : {"sft", "dpo", "distillation", "peft"})
     for (const auto& entry : std::filesystem::directory_iterator(*root / "trl_goldens" / group)) {
       const std::string name = entry.path().stem().string();
       if (entry.path().extension() != ".json") continue;

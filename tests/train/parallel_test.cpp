@@ -5,6 +5,7 @@
 
 #include "easydel/base/files.h"
 #include "easydel/tensor/mapped.h"
+#include "easydel/train/distillation_config.h"
 #include "easydel/train/trainer.h"
 #include "support/ranks.h"
 
@@ -62,6 +63,7 @@ struct How {
   models::DTypeSetting dtype = models::DTypeSetting::fp32, save_dtype = dtype;
   int64_t total_batch_size = 8;
   std::vector<models::AdapterOptions> adapters = {};
+  bool distills = false;  // from a teacher of the same shape; keeps a moving average, too
 };
 
 // Trains folder/model to `steps` steps into folder/name.
@@ -85,6 +87,17 @@ void train(const fs::path& folder, const std::string& name, int64_t steps, std::
   common.report_steps = 1;
   common.save_directory = folder.string();
   common.model_name = name;
+  if (how.distills) {
+    auto keys = std::make_shared<DistillationConfig>();
+    keys->alpha = 0.6;
+    keys->hidden_state_loss_weight = 0.1;
+    parts.trainer.use<DistillationConfig>(std::move(keys));
+    models::LoadOptions load = parts.load;
+    load.training = false, load.seed = 4;
+    parts.side.teacher.model = models::load_model(folder / "model", load);
+    parts.trainer.common.ema_decay = 0.8;
+    parts.trainer.common.optimizer = OptimizerName::nadam;  // has a state that is a scalar
+  }
   if (how.total_batch_size == 8)
     Trainer(std::move(parts), std::make_unique<Rows>()).run();
   else
@@ -142,6 +155,20 @@ TEST_F(ParallelTraining, EqualsOneRankOnEveryMesh) {
     SCOPED_TRACE(name);
     train_on(ranks, sizes, folder(), name, 3, {.checkpointing = nn::Checkpointing::nothing_saveable});
     expect_equal_runs(folder(), "one", name, 3);
+  }
+}
+
+TEST_F(ParallelTraining, OfADistillationEqualsOneRank) {
+  train_on(1, {}, folder(), "one", 3, {.distills = true});
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{1, 1, 1, 2, 1}, {1, 2, 1, 1, 1}, {2, 1, 1, 1, 1}}) {
+    const std::string name = mesh::Mesh(mesh::default_axes(), sizes).describe();
+    SCOPED_TRACE(name);
+    train_on(2, sizes, folder(), name, 3, {.checkpointing = nn::Checkpointing::nothing_saveable, .distills = true});
+    expect_equal_runs(folder(), "one", name, 3);
+    run_ranks(1, [&](const Meeting&) {
+      const char* file = "run-3/ema/model.safetensors";
+      expect_equal_tensors(folder() / "one" / file, folder() / name / file);
+    });
   }
 }
 

@@ -140,9 +140,10 @@ TEST(Prepare, RowsAreTakenByTheMethodsFacts) {
   config::read(parse_yaml("trainer_type: dpo"), trainer).throw_if_any();
   const auto method = build_method({trainer, {}, tokenizer, nullptr});
   const auto row = data::typed({parse_json(R"({"text": "a"})"), "a.jsonl:1"}, {});
-  EXPECT_EQ(test::refusal([&] { preparation(*method, trainer.method())(row); }),
-            "a.jsonl:1: a row of kind text is not for this trainer_type\n"
-            "    give prompt + chosen + rejected; or set trainer_type: sft");
+  EXPECT_EQ(
+      test::refusal([&] { preparation(*method, trainer.method())(row); }),
+      "a.jsonl:1: a row of kind text is not for this trainer_type\n"
+      "    give prompt + chosen + rejected; or set trainer_type: distillation or gkd or sft or sparse_distillation");
 }
 
 }  // namespace

@@ -26,6 +26,32 @@ TEST(Transformation, HasTheScheduleOfTheKeys) {
   EXPECT_EQ(read("{scheduler: cosine}").schedule.shape, Schedule::Shape::cosine);
 }
 
+TEST(Transformation, HasTheSchedulesOfTransformersWords) {
+  const auto rates = [](const std::string& keys) {
+    const Schedule schedule = read("{learning_rate: 1.0, " + keys + "}").schedule;
+    return std::pair(schedule.at(5), schedule.at(9));
+  };
+  using Rates = std::pair<double, double>;
+  EXPECT_EQ(rates("scheduler: polynomial, scheduler_kwargs: {power: 2, lr_end: 0}").first, 0.25);
+  EXPECT_EQ(rates("scheduler: wsd, scheduler_kwargs: {num_decay_steps: 2, decay_type: linear}"), (Rates{1.0, 0.5}));
+  EXPECT_NEAR(rates("scheduler: cosine_with_min_lr, scheduler_kwargs: {min_lr_rate: 0.5}").first, 0.75, 1e-12);
+  EXPECT_NEAR(rates("scheduler: cosine_with_restarts, scheduler_kwargs: {num_cycles: 2}").first, 1.0, 1e-12);
+  EXPECT_EQ(rates("scheduler: inverse_sqrt, scheduler_kwargs: {timescale: 3}").second, 0.5);
+  EXPECT_EQ(rates("scheduler: linear, warmup_ratio: 0.55").first, 5.0 / 6) << "6 of 10 steps";
+  EXPECT_EQ(rates("scheduler: reduce_on_plateau, do_eval: true"), (Rates{1.0, 1.0}));
+}
+
+TEST(Transformation, HasGroupsOfParameters) {
+  const auto groups =
+      read("{learning_rate: 0.5, learning_rates: [{pattern: a, rate: 0.1}, {pattern: b, weight_decay: 0}]}")
+          .optimizer.groups;
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].rate, 0.2);
+  EXPECT_FALSE(groups[0].weight_decay);
+  EXPECT_EQ(groups[1].rate, 1);
+  EXPECT_EQ(groups[1].weight_decay, 0.0);
+}
+
 TEST(Transformation, HasTheDecayAndTheLimitOfTheKeys) {
   const Transformation plain = read("{}");
   EXPECT_FALSE(plain.clip_grad);
@@ -52,6 +78,14 @@ TEST(Transformation, HasTheRuleOfEachOptimizer) {
   EXPECT_EQ(states("mars"), (Names{"last", "mean", "square"}));
   EXPECT_EQ(states("muon"), Names{"momentum"});
   EXPECT_EQ(states("rmsprop"), Names{"square"});
+  EXPECT_EQ(states("sgd"), Names{});
+  EXPECT_EQ(states("adagrad"), Names{"square"});
+  EXPECT_EQ(states("adadelta"), (Names{"change", "square"}));
+  EXPECT_EQ(states("adamax"), (Names{"mean", "most"}));
+  EXPECT_EQ(states("nadam"), (Names{"mean", "product", "square"}));
+  EXPECT_EQ(states("radam"), (Names{"mean", "square"}));
+  EXPECT_EQ(states("ademamix"), (Names{"mean", "slow", "square"}));
+  EXPECT_EQ(states("schedule_free_adamw"), (Names{"rate", "square", "weight_sum", "z"}));
   EXPECT_TRUE(read("{optimizer: muon}").optimizer.rules.others) << "what is not a matrix";
   EXPECT_FALSE(read("{optimizer: lion}").optimizer.rules.others);
 }

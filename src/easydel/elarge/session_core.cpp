@@ -172,7 +172,7 @@ class TorchSession final : public Session {
     const train::Outcome outcome = trainer->run();
     if (outcome.signal != 0) throw Interrupted(outcome.signal);
     const bool is_last = outcome.checkpoint.filename() == str("run-", outcome.step);
-    saved_ = is_last ? outcome.checkpoint : std::filesystem::path();
+    saved_ = is_last || outcome.best_step ? outcome.checkpoint : std::filesystem::path();
     if (out) out(told(outcome));
     if (config_.trainer.common.push_to_hub) push(out);
     TrainerOutput result{outcome.step, outcome.steps, {{"train_loss", outcome.train_loss}}, outcome.checkpoint};

@@ -5,6 +5,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/nn/memory.h"
+#include "easydel/ops/attention_scores.h"
 
 namespace easydel::nn {
 namespace {
@@ -85,6 +86,11 @@ Tensor Pass::attend(int64_t layer, const ops::AttentionSpec& spec, const Tensor&
       ranges.push_back({first_row, row, begin, end, {}});
   }
   call.sequences = ranges;
+  if (requests("attn_weights") && activations_.capture && !on.memory && !some)
+    for (const ops::AttentionRange& range : ranges) {
+      const auto rows = [&](const Tensor& t) { return t.slice(0, range.begin, range.end); };
+      activations_.name("attn_weights", ops::attention_weights(spec, rows(q), rows(pages.keys)));
+    }
   return attend(spec, call, q, pages.keys, pages.values);
 }
 

@@ -20,8 +20,12 @@ class LayerRun {
       const LayerRun inside(pass, placed);
       out = requested ? placed.layer->forward_requested(x, pass) : placed.layer->forward(x, pass);
     }
-    if (pass.activations_.capture) pass.activations_.capture(placed.path, out.x);
+    // The output of a layer that is recomputed gets its gradient later.
+    if (!pass.activations_.saving_) tell(pass, placed, out.x);
     return out;
+  }
+  static void tell(const Pass& pass, const PlacedLayer& placed, const Tensor& x) {
+    if (pass.activations_.capture) pass.activations_.capture(placed.path, x);
   }
   static LayerOutput saving(Pass& pass, const PlacedLayer& layer, const Tensor& x, KeptTensors& saved) {
     const at::NoGradGuard no_gradient;
@@ -139,6 +143,7 @@ LayerOutput run_layer(Pass& pass, const PlacedLayer& layer, const Tensor& x) {
     torch::autograd::create_gradient_edge(t, node);
   };
   attach(out.x);
+  LayerRun::tell(pass, layer, out.x);
   for (auto& [name, extra] : out.extras) attach(extra);
   return out;
 }

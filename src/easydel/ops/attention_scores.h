@@ -17,4 +17,8 @@ Tensor attention_scores(const AttentionSpec& spec, const Tensor& q, const Tensor
 // bool [queries, keys], true if the positions do not let the query see the key.
 Tensor unseen(const AttentionSpec& spec, const Tensor& query, const Tensor& key);
 
+// Probabilities fp32 [heads, queries, keys] of one sequence: q [queries, heads, dim], k [keys, kv_heads, dim], the last
+// query at the last key's position. With sinks a row adds up to less than 1. `masked`: bool [keys]; undefined: none.
+Tensor attention_weights(const AttentionSpec& spec, const Tensor& q, const Tensor& k, const Tensor& masked = {});
+
 }  // namespace easydel::ops

@@ -29,14 +29,30 @@ Tensor unmasked_positions(const Tensor& masked) {
 }
 
 Tensor vanilla(const AttentionNeed& need, const AttentionRange& range) {
-  const AttentionSpec& spec = need.spec;
-  const int64_t heads = need.q.size(1), keys = range.key_end - range.key_begin;
-  const auto of_keys = [&](const Tensor& t) { return heads_first(t.slice(0, range.key_begin, range.key_end), heads); };
-  const Tensor v = of_keys(need.v), masked = masked_keys(need, range);
-  const auto options = need.q.options().dtype(at::kLong);
-  const Tensor key = at::arange(keys, options), query = at::arange(keys - (range.end - range.begin), keys, options);
-  Tensor scores = attention_scores(spec, heads_first(need.q.slice(0, range.begin, range.end), heads), of_keys(need.k),
-                                   query, key, masked.defined() ? unmasked_positions(masked) : Tensor());
+  const auto keys_of = [&](const Tensor& t) { return t.slice(0, range.key_begin, range.key_end); };
+  Tensor weights =
+      attention_weights(need.spec, need.q.slice(0, range.begin, range.end), keys_of(need.k), masked_keys(need, range));
+  if (need.spec.dropout > 0)
+    weights = dropout_rows(weights, need.spec.dropout, need.call.dropout_key, need.call.first_token + range.begin);
+  return at::matmul(weights, heads_first(keys_of(need.v), need.q.size(1))).transpose(0, 1).to(need.q.scalar_type());
+}
+
+std::optional<std::string> refused_by_vanilla(const AttentionNeed& need) {
+  if (need.spec.kind == AttentionKind::spans) return "knows no spans";
+  if (need.spec.bias.defined()) return "takes no bias";
+  return std::nullopt;
+}
+
+Tensor attend_by_vanilla(const AttentionNeed& need) { return one_by_one(need, vanilla); }
+
+}  // namespace
+
+Tensor attention_weights(const AttentionSpec& spec, const Tensor& q, const Tensor& k, const Tensor& masked) {
+  const int64_t heads = q.size(1), keys = k.size(0);
+  const auto options = q.options().dtype(at::kLong);
+  const Tensor key = at::arange(keys, options), query = at::arange(keys - q.size(0), keys, options);
+  Tensor scores = attention_scores(spec, heads_first(q, heads), heads_first(k, heads), query, key,
+                                   masked.defined() ? unmasked_positions(masked) : Tensor());
   // Masked scores get the least finite number added, as in transformers, instead of being replaced by it: a row without
   // visible keys then attends to all of them equally, and its scores still have their gradient.
   constexpr double least = std::numeric_limits<float>::lowest();
@@ -53,22 +69,9 @@ Tensor vanilla(const AttentionNeed& need, const AttentionRange& range) {
     const Tensor sink = spec.sinks.to(at::kFloat).view({-1, 1, 1}).expand({heads, scores.size(1), 1});
     scores = at::cat({scores, sink}, -1);
   }
-  Tensor weights = at::softmax(scores, -1);
-  if (spec.sinks.defined()) weights = weights.narrow(-1, 0, keys);
-  if (spec.dropout > 0)
-    weights = dropout_rows(weights, spec.dropout, need.call.dropout_key, need.call.first_token + range.begin);
-  return at::matmul(weights, v).transpose(0, 1).to(need.q.scalar_type());
+  const Tensor weights = at::softmax(scores, -1);
+  return spec.sinks.defined() ? weights.narrow(-1, 0, keys) : weights;
 }
-
-std::optional<std::string> refused_by_vanilla(const AttentionNeed& need) {
-  if (need.spec.kind == AttentionKind::spans) return "knows no spans";
-  if (need.spec.bias.defined()) return "takes no bias";
-  return std::nullopt;
-}
-
-Tensor attend_by_vanilla(const AttentionNeed& need) { return one_by_one(need, vanilla); }
-
-}  // namespace
 
 AttentionBackend vanilla_attention() {
   return {AttentionMechanism::vanilla, 0, "Written out in ATen, scores in memory: the reference.", refused_by_vanilla,

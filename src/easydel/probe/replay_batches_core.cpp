@@ -99,6 +99,36 @@ std::vector<data::Example> pairs(const Value& line, const std::string& where) {
   return out;
 }
 
+// Prompts, padded on the left, and what was sampled after them, padded on the right.
+std::vector<data::Example> completions(const Value& line, const std::string& where) {
+  const Rows prompts = rows_of(line, "prompt_ids", where), prompt_masks = rows_of(line, "prompt_mask", where);
+  const Rows answers = rows_of(line, "completion_ids", where), masks = rows_of(line, "completion_mask", where);
+  if (prompts.empty() || prompt_masks.size() != prompts.size() || answers.size() != prompts.size() ||
+      masks.size() != prompts.size())
+    refuse(where, "needs prompt_ids, prompt_mask, completion_ids and completion_mask");
+  std::vector<data::Example> out;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    std::vector<int64_t> ids = prompts[i], mask = prompt_masks[i];
+    std::vector<int64_t> labels(ids.size(), data::no_label);
+    ids.insert(ids.end(), answers[i].begin(), answers[i].end());
+    labels.insert(labels.end(), answers[i].begin(), answers[i].end());
+    mask.insert(mask.end(), masks[i].begin(), masks[i].end());
+    out.push_back(example_of(ids, &mask, labels, nullptr));
+  }
+  return out;
+}
+
+std::vector<data::Example> examples_of(const Value& line, RecordedRows rows, const std::string& where) {
+  switch (rows) {
+    case RecordedRows::pairs:
+      return pairs(line, where);
+    case RecordedRows::completions:
+      return completions(line, where);
+    default:
+      return language_rows(line, where);
+  }
+}
+
 class Recorded final : public train::BatchSource {
  public:
   explicit Recorded(std::vector<std::vector<std::vector<data::Example>>> steps) : steps_(std::move(steps)) {}
@@ -120,15 +150,14 @@ class Recorded final : public train::BatchSource {
 
 }  // namespace
 
-std::unique_ptr<train::BatchSource> read_recorded_batches(const std::filesystem::path& file, bool preference) {
+std::unique_ptr<train::BatchSource> read_recorded_batches(const std::filesystem::path& file, RecordedRows rows) {
   std::map<int64_t, std::vector<std::vector<data::Example>>> steps;
   data::for_each_line(file, [&](std::string_view text, int64_t number) {
     const std::string where = str(file.string(), ":", number);
     const Value line = parse_json(text, where);
     const Value* step = line.find("step");
     if (!step || !step->as_int()) refuse(where, "has no step");
-    auto examples = preference ? pairs(line, where) : language_rows(line, where);
-    steps[*step->as_int()].push_back(std::move(examples));
+    steps[*step->as_int()].push_back(examples_of(line, rows, where));
     return true;
   });
   std::vector<std::vector<std::vector<data::Example>>> out;

@@ -2,6 +2,7 @@
 // refused by name.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -20,16 +21,24 @@ struct ReplayCase {
   train::Transformation tx;
   std::filesystem::path model;
   Value overrides = Value::map();  // of the model's config.json
-  // Of a preference method: whether it has a reference at all, and which of the start weights it scales by what.
-  std::string reference_scaled;  // a regular expression; empty: none
-  double reference_scale = 1;
+  // The start weights with some of them scaled: a reference or a teacher.
+  struct Scaled {
+    std::string paths;  // a regular expression; empty: there is no such model
+    double factor = 1;
+  };
+  Scaled reference, teacher;
   std::unique_ptr<train::BatchSource> source;
   std::filesystem::path adapter;  // that is trained, instead of the model; empty: none
 };
 
 ReplayCase read_replay_case(const std::filesystem::path& case_file, const std::filesystem::path& root);
 
-// The recorded micro-batches as examples. `preference`: rows are chosen halves and rejected halves.
-std::unique_ptr<train::BatchSource> read_recorded_batches(const std::filesystem::path& file, bool preference);
+// What the rows of recorded micro-batches are.
+enum class RecordedRows : uint8_t {
+  language,    // input_ids with labels
+  pairs,       // chosen halves and rejected halves
+  completions  // prompt_ids and completion_ids
+};
+std::unique_ptr<train::BatchSource> read_recorded_batches(const std::filesystem::path& file, RecordedRows rows);
 
 }  // namespace easydel::probe

@@ -10,7 +10,9 @@
 #include "easydel/config/codec.h"
 #include "easydel/probe/replay_arguments.h"
 #include "easydel/probe/replay_schedule.h"
+#include "easydel/train/distillation_config.h"
 #include "easydel/train/dpo_config.h"
+#include "easydel/train/gkd_config.h"
 #include "easydel/train/sft_config.h"
 
 namespace easydel::probe {
@@ -84,6 +86,12 @@ Value router_overrides(Arguments& arguments) {
   return out;
 }
 
+// Arguments that say which of a row's tokens are learned, as the recorded batches show.
+void ignore_rows(Arguments& arguments) {
+  arguments.ignore({"dataset_text_field", "dataset_kwargs", "eos_token", "packing", "packing_strategy", "eval_packing",
+                    "completion_only_loss", "assistant_only_loss"});
+}
+
 std::shared_ptr<train::SftConfig> read_sft(Arguments& arguments) {
   auto out = std::make_shared<train::SftConfig>();
   out->label_smoothing = arguments.number("label_smoothing_factor", 0);
@@ -94,9 +102,14 @@ std::shared_ptr<train::SftConfig> read_sft(Arguments& arguments) {
   } else if (loss != "nll" && loss != "chunked_nll") {
     arguments.not_built("loss_type", loss);
   }
-  arguments.ignore({"dataset_text_field", "dataset_kwargs", "eos_token", "packing", "packing_strategy", "eval_packing",
-                    "completion_only_loss", "assistant_only_loss"});
+  ignore_rows(arguments);
   return out;
+}
+
+// Of trainers whose loss has none.
+void refuse_smoothing(Arguments& arguments) {
+  if (const double factor = arguments.number("label_smoothing_factor", 0); factor != 0)
+    arguments.not_built("label_smoothing_factor", str(factor));
 }
 
 std::shared_ptr<train::DpoConfig> read_dpo(Arguments& arguments) {
@@ -120,8 +133,7 @@ std::shared_ptr<train::DpoConfig> read_dpo(Arguments& arguments) {
   out->ref_model_mixup_alpha = arguments.number("ref_model_mixup_alpha", 0.6);
   out->ref_model_sync_steps = arguments.integer("ref_model_sync_steps", 512);
   out->disable_dropout = arguments.flag("disable_dropout");
-  if (const double factor = arguments.number("label_smoothing_factor", 0); factor != 0)
-    arguments.not_built("label_smoothing_factor", str(factor));
+  refuse_smoothing(arguments);
   arguments.ignore({"precompute_ref_log_probs", "precompute_ref_batch_size"});
   return out;
 }
@@ -133,22 +145,59 @@ fs::path find_folder(const std::string& name, const fs::path& case_file, const f
          str("looked in ", files::absolute(case_file).parent_path().parent_path().string(), " and in ", root.string()));
 }
 
-// 'start weights with model.layers.{i}.mlp.down_proj.weight multiplied by 0.9 ...' and similar descriptions.
+// Some of the weights, in the words 'start weights with model.layers.{i}.mlp.down_proj.weight multiplied by 0.9 ...'.
+std::optional<ReplayCase::Scaled> scaled_weights(const std::string& words) {
+  static const RegularExpression scaled("start weights with (\\S+) multiplied by ([0-9.]+)");
+  const auto found = scaled.first_match(words);
+  if (!found) return std::nullopt;
+  std::string paths = RegularExpression("\\.").replace(*(*found)[1], "\\.");
+  if (const size_t at = paths.find("{i}"); at != std::string::npos) paths.replace(at, 3, "\\d+");
+  return ReplayCase::Scaled{std::move(paths), std::stod(*(*found)[2])};
+}
+
 void read_reference(const Value& document, ReplayCase& out, train::DpoConfig& dpo, const std::string& where) {
   const Value* words = document.find("reference_model");
   const std::string text = words && !words->is_null() ? words->scalar : "none";
-  static const RegularExpression scaled("start weights with (\\S+) multiplied by ([0-9.]+)");
-  if (text.starts_with("none")) {
+  if (text.starts_with("none"))
     dpo.reference_free = true;
-  } else if (const auto found = scaled.first_match(text)) {
-    const auto& groups = *found;
-    out.reference_scaled = RegularExpression("\\.").replace(*groups[1], "\\.");
-    if (const size_t at = out.reference_scaled.find("{i}"); at != std::string::npos)
-      out.reference_scaled.replace(at, 3, "\\d+");
-    out.reference_scale = std::stod(*groups[2]);
-  } else if (!text.starts_with("frozen copy")) {
+  else if (const auto scaled = scaled_weights(text))
+    out.reference = *scaled;
+  else if (!text.starts_with("frozen copy"))
     refuse(where, "the reference model '" + text + "' is not known");
-  }
+}
+
+// The notes say what the teacher is.
+void read_teacher(const Value& document, ReplayCase& out, const std::string& where) {
+  const Value* notes = document.find("notes");
+  const std::string text = notes ? notes->scalar : "";
+  const size_t teacher = text.find("teacher: ");
+  const auto scaled = teacher == std::string::npos ? std::nullopt : scaled_weights(text.substr(teacher));
+  if (!scaled) refuse(where, "its notes do not say what the teacher is: '" + text + "'");
+  out.teacher = *scaled;
+}
+
+std::shared_ptr<train::GkdConfig> read_gkd(Arguments& arguments) {
+  auto out = std::make_shared<train::GkdConfig>();
+  out->own.beta = arguments.number("beta", 0.5);
+  out->own.disable_dropout = arguments.flag("disable_dropout");
+  out->own.lmbda = 0;  // the batches are what was learned, whoever wrote it
+  if (arguments.word("loss_type", "nll") != "nll") arguments.not_built("loss_type", arguments.word("loss_type", ""));
+  arguments.ignore({"temperature", "lmbda", "seq_kd", "max_new_tokens"});
+  ignore_rows(arguments);
+  refuse_smoothing(arguments);
+  return out;
+}
+
+std::shared_ptr<train::DistillationConfig> read_distillation(Arguments& arguments) {
+  auto out = std::make_shared<train::DistillationConfig>();
+  out->beta = arguments.number("beta", 1.0);
+  out->temperature = arguments.number("temperature", 1.0);
+  out->disable_dropout = arguments.flag("disable_dropout");
+  refuse_smoothing(arguments);
+  // How the recorded completions were sampled.
+  arguments.ignore({"teacher_model_revision", "max_completion_length", "top_p", "top_k", "min_p", "generation_kwargs",
+                    "chat_template_kwargs", "repetition_penalty", "max_tool_calling_iterations"});
+  return out;
 }
 
 }  // namespace
@@ -162,9 +211,10 @@ ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
     return value->scalar;
   };
   const std::string trainer = text("trainer");
-  const bool preference = trainer == "DPOTrainer";
-  if (!preference && trainer != "SFTTrainer")
-    refuse(where, "trainer " + trainer + " is not built yet", "built: SFTTrainer, DPOTrainer");
+  const bool preference = trainer == "DPOTrainer", distills = trainer == "DistillationTrainer";
+  if (!preference && !distills && trainer != "SFTTrainer" && trainer != "GKDTrainer")
+    refuse(where, "trainer " + trainer + " is not built yet",
+           "built: SFTTrainer, DPOTrainer, DistillationTrainer, GKDTrainer");
   const Value* config = document.find("config");
   if (!config) refuse(where, "the case has no 'config'");
   if (preference && config->find("reference_free"))
@@ -173,7 +223,9 @@ ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
   ReplayCase out;
   out.model = find_folder(text("model"), case_file, root);
   if (document.find("start_adapter")) out.adapter = case_file.parent_path() / text("start_adapter");
-  out.source = read_recorded_batches(case_file.parent_path() / text("batches"), preference);
+  out.source = read_recorded_batches(case_file.parent_path() / text("batches"), preference ? RecordedRows::pairs
+                                                                                : distills ? RecordedRows::completions
+                                                                                           : RecordedRows::language);
   Arguments arguments(*config, where);
   train::TrainerConfig& common = out.trainer.common;
   read_common(arguments, common, out.tx, out.source->steps_in_epoch());
@@ -183,6 +235,12 @@ ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
     // The reference of an adapter is the model without it.
     if (out.adapter.empty() || document.find("reference_model")) read_reference(document, out, *dpo, where);
     out.trainer.use<train::DpoConfig>(dpo);
+  } else if (distills) {
+    read_teacher(document, out, where);
+    out.trainer.use<train::DistillationConfig>(read_distillation(arguments));
+  } else if (trainer == "GKDTrainer") {
+    read_teacher(document, out, where);
+    out.trainer.use<train::GkdConfig>(read_gkd(arguments));
   } else {
     out.trainer.use<train::SftConfig>(read_sft(arguments));
   }

@@ -47,18 +47,19 @@ std::string parameters_of(models::Model& model) {
   return to_json(out, 1) + "\n";
 }
 
-std::shared_ptr<models::Model> scaled_reference(const ReplayCase& replayed, const models::LoadOptions& load) {
-  if (replayed.reference_scaled.empty()) return nullptr;
+std::shared_ptr<models::Model> scaled_model(const ReplayCase& replayed, const ReplayCase::Scaled& scaled,
+                                            const models::LoadOptions& load) {
+  if (scaled.paths.empty()) return nullptr;
   const auto start = models::load_model(replayed.model, load);
-  auto reference = models::copy_model(*start);
+  auto out = models::copy_model(*start);
   const c10::AutoGradMode no_grad(false);
-  const RegularExpression pattern(replayed.reference_scaled);
-  for (nn::Entry& entry : reference->parameters().entries())
+  const RegularExpression pattern(scaled.paths);
+  for (nn::Entry& entry : out->parameters().entries())
     if (pattern.matches(entry.path)) {
-      entry.shard.mul_(replayed.reference_scale);
+      entry.shard.mul_(scaled.factor);
       entry.written();
     }
-  return reference;
+  return out;
 }
 
 }  // namespace
@@ -72,7 +73,8 @@ Replay replay(const std::filesystem::path& case_file, const std::filesystem::pat
   parts.load.overrides = replayed.overrides;
   if (!replayed.adapter.empty()) parts.load.adapters.push_back(models::adapter_in(replayed.adapter));
   parts.model = models::load_model(replayed.model, parts.load);
-  parts.side.reference.model = scaled_reference(replayed, parts.load);
+  parts.side.reference.model = scaled_model(replayed, replayed.reference, parts.load);
+  parts.side.teacher.model = scaled_model(replayed, replayed.teacher, parts.load);
   parts.trainer = replayed.trainer;
   parts.watcher = &recorder;
   train::Trainer trainer(std::move(parts), std::move(replayed.source), std::move(replayed.tx));

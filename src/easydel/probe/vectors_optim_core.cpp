@@ -138,6 +138,19 @@ Recorded recorded_of(const std::string& name, const Given& given) {
     options.skew = name.starts_with("formula (skew");
     return {train::kron(options), {}, rate, decay};
   }
+  if (name == "schedulefree.AdamWScheduleFree")
+    return {train::schedule_free_adamw({given.beta(0, 0.9), given.beta(1, 0.999), given.number("eps", 1e-8),
+                                        given.number("r", 0), given.number("weight_lr_power", 2)}),
+            {},
+            given.number("lr", 2.5e-3),
+            decay};
+  if (name == "bitsandbytes.AdEMAMix")
+    return {train::ademamix({given.beta(0, 0.9), given.beta(1, 0.999), given.beta(2, 0.9999), given.number("alpha", 5),
+                             given.number("eps", 1e-8), int64_t(given.number("t_alpha", 0)),
+                             int64_t(given.number("t_beta3", 0))}),
+            {},
+            rate,
+            given.number("weight_decay", 1e-2)};
   throw VectorNotBuilt("the optimizer " + name);
 }
 
@@ -181,6 +194,8 @@ Value steps(const VectorCase& vector, const VectorFile& file) {
   Value out = Value::map();
   out.set("params_after_step", nested_of(at::stack(made.after)));
   if (vector.body.find("state_after_last")) out.set("state_after_last", states_of(vector, recorded, made));
+  if (vector.body.find("params_evaluated"))
+    out.set("params_evaluated", nested_of(recorded.rule->averaged(made.after.back(), made.states)));
   if (vector.body.find("params_1d_after_step"))
     out.set("params_1d_after_step", nested_of(at::stack(run(recorded, matrix[0], all.select(1, 0)).after)));
   return out;
@@ -188,7 +203,7 @@ Value steps(const VectorCase& vector, const VectorFile& file) {
 
 Value expected_steps(const VectorCase& vector, const VectorFile&) {
   Value out = Value::map();
-  for (const char* key : {"params_after_step", "state_after_last", "params_1d_after_step"})
+  for (const char* key : {"params_after_step", "state_after_last", "params_evaluated", "params_1d_after_step"})
     if (const Value* found = vector.body.find(key)) out.set(key, *found);
   return out;
 }

@@ -159,7 +159,7 @@ void Checkpoints::prune(int64_t step) const {
     // Checkpoints of later steps belong to another run, so they stay.
     int64_t kept = 1;
     for (const fs::path& other : runs_in(folder_))
-      if (*step_of(other) < step && ++kept > *limit_) remove(other);
+      if (const int64_t found = *step_of(other); found < step && found != protected_ && ++kept > *limit_) remove(other);
   } catch (const UserError& error) {
     log::warning("old checkpoints beyond save_total_limit could not be deleted: ", error.headline());
   }

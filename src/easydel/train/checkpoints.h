@@ -36,6 +36,9 @@ class Checkpoints {
   std::filesystem::path save(int64_t step, const std::function<void(const std::filesystem::path&)>& write) const;
   // Deletes the oldest checkpoints before `step` beyond the limit. What cannot be deleted is warned of.
   void prune(int64_t step) const;
+  // The checkpoint of this step is not deleted by prune(), and does not count in the limit; nothing: there is none
+  // such.
+  void protect(std::optional<int64_t> step) { protected_ = step; }
   // For a state that no run should resume from: as save() into, or renames run-{step} to, diverged_path(step).
   void save_diverged(int64_t step, const std::function<void(const std::filesystem::path&)>& write) const;
   void rename_diverged(int64_t step) const;
@@ -55,7 +58,7 @@ class Checkpoints {
                    const std::function<void(const std::filesystem::path&)>& write) const;
 
   std::filesystem::path folder_;
-  std::optional<int64_t> limit_;
+  std::optional<int64_t> limit_, protected_;
   Inspect inspect_;
   std::shared_ptr<files::Lock> lock_;
 };

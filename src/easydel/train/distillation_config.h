@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "easydel/config/fields.h"
+#include "easydel/train/method_facts.h"
 
 namespace easydel::train {
 
@@ -30,27 +31,44 @@ struct DistillationConfig {
   std::optional<std::vector<int64_t>> attention_layers = {};
   bool attention_normalize = false;
   std::optional<int64_t> logits_chunk_size = {};
+  std::optional<double> beta = {};
+  bool disable_dropout = false;
 
-  static constexpr auto doc = "Distillation of a teacher's probabilities (arXiv:1503.02531).";
+  static constexpr MethodFacts facts{
+      .rows = {data::RowKind::text, data::RowKind::messages, data::RowKind::prompt_completion},
+      .teacher = SideModelUse::required,
+      .saves = data::sequence_columns};
+  DataKeys data_keys() const { return {.text_field = dataset_text_field}; }
+
+  static constexpr auto doc =
+      "Distillation: learn a teacher's probabilities of each token (arXiv:1503.02531) in addition to the token itself.";
   template <class C>
   static constexpr auto fields() {
     using namespace config;
     return std::array{
         field<&C::temperature>("Temperature of both models.", above(0)),
-        field<&C::alpha>("Weight of the teacher's loss; the labels' loss has the rest.", between(0, 1)),
+        field<&C::alpha>("Weight of the divergence from the teacher, which is multiplied by temperature^2; the "
+                         "cross-entropy of the labels has the rest.",
+                         between(0, 1)),
         field<&C::dataset_text_field>("Field of a text row; null: mixture.text_target_field."),
         field<&C::assistant_only_loss>("Train only on the assistant's messages."),
         field<&C::completion_only_loss>(
             "Train only on the completion; null: yes for rows with a prompt and a completion."),
         field<&C::hidden_state_loss_weight>("Weight of the hidden state loss; null: off.", at_least(0)),
-        field<&C::hidden_state_layers>("Layers of the hidden state loss; null: all."),
-        field<&C::hidden_state_loss>("Distance of hidden states."),
+        field<&C::hidden_state_layers>("Layers of the hidden state loss, the same in both models; -1 is the last one. "
+                                       "null: all, of two models with as many layers."),
+        field<&C::hidden_state_loss>("Distance of hidden states: the mean squared difference."),
         field<&C::attention_loss_weight>("Weight of the attention loss; null: off.", at_least(0)),
-        field<&C::attention_layers>("Layers of the attention loss; null: all."),
-        field<&C::attention_normalize>("Scale attention rows to sum 1."),
+        field<&C::attention_layers>("Layers of the attention loss; as hidden_state_layers."),
+        field<&C::attention_normalize>("Scale each query's attention to sum 1, which only matters with sinks."),
         field<&C::logits_chunk_size>("Tokens scored at a time; null: by size.", at_least(1)),
+        field<&C::beta>("Learn the generalised Jensen-Shannon divergence alone, as TRL's DistillationTrainer: 0 is the "
+                        "forward and 1 the reverse KL divergence. null: alpha mixes the forward one with the labels.",
+                        between(0, 1)),
+        field<&C::disable_dropout>("Train without dropout."),
     };
   }
+  void settle(config::Keys& keys);
 };
 
 }  // namespace easydel::train

@@ -22,9 +22,11 @@ struct GkdKeys {
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::temperature>("Temperature of the sampled completions and of the probabilities.", above(0)),
+        field<&C::temperature>("Temperature of the sampled completions; the divergence is computed at 1, as in TRL.",
+                               above(0)),
         field<&C::lmbda>("Fraction of batches with completions sampled from the student.", between(0, 1)),
-        field<&C::beta>("Interpolates between the forward (0) and the reverse (1) divergence.", between(0, 1)),
+        field<&C::beta>("Interpolates between KL(teacher || student) at 0 and KL(student || teacher) at 1.",
+                        between(0, 1)),
         field<&C::max_new_tokens>("Tokens of a sampled completion.", at_least(1)),
         field<&C::disable_dropout>("Train without dropout."),
         field<&C::seq_kd>("Train on texts that the teacher generates."),
@@ -35,6 +37,13 @@ struct GkdKeys {
 struct GkdConfig {
   GkdKeys own;
   SftConfig sft;
+
+  static constexpr MethodFacts facts{
+      .rows = {data::RowKind::text, data::RowKind::messages, data::RowKind::prompt_completion},
+      .samples = true,
+      .teacher = SideModelUse::required,
+      .saves = data::sequence_columns};
+  DataKeys data_keys() const { return {.text_field = sft.dataset_text_field}; }
 
   static config::Section section() {
     return config::flat<&GkdConfig::own, &GkdConfig::sft>("Generalised knowledge distillation (arXiv:2306.13649).");

@@ -60,6 +60,11 @@ struct Forwarding {
   bool metrics = true;      // whether the step is reported: else what only metrics need can be left out
 
   RouterWatch* routers = nullptr;  // records the routers' outputs; null: not requested
+  // Gets every named tensor of the forward with its gradient (nn::Activations::capture), a layer's output under the
+  // layer's path; and with `attention_weights` the probabilities [heads, queries, keys] of each sequence, under the
+  // layer's path and ".attn_weights".
+  std::function<void(std::string_view name, const Tensor&)> capture = {};
+  bool attention_weights = false;
 
   // Runs the model on the batch. `pass` is set to the pass that was created; heads receive it, too. The trainer adds
   // router losses.

@@ -8,13 +8,19 @@
 
 namespace easydel::train {
 
+MethodEntry distillation();
 MethodEntry dpo();
+MethodEntry gkd();
+MethodEntry on_policy_distillation();
+MethodEntry seq_kd();
 MethodEntry sft();
+MethodEntry sparse_distillation();
 
 namespace {
 
 std::vector<MethodEntry>& all_methods() {
-  static const std::array built_in{dpo(), sft()};
+  static const std::array built_in{distillation(),       dpo(), gkd(), on_policy_distillation(), seq_kd(), sft(),
+                                   sparse_distillation()};
   static std::vector<MethodEntry> all(built_in.begin(), built_in.end());
   return all;
 }

@@ -28,6 +28,10 @@ struct OnPolicyDistillationConfig {
   DistillationConfig distillation;
   TeachingKeys samples;
 
+  static constexpr MethodFacts facts{.rows = {data::RowKind::messages, data::RowKind::prompt_completion},
+                                     .samples = true,
+                                     .teacher = SideModelUse::required};
+
   static config::Section section() {
     return config::flat<&OnPolicyDistillationConfig::own, &OnPolicyDistillationConfig::distillation,
                         &OnPolicyDistillationConfig::samples>("Distillation on sampled completions.");

@@ -19,9 +19,18 @@ struct OptimizerRules {
   std::shared_ptr<const UpdateRule> others = {};
 };
 
+// Parameters with a learning rate, and perhaps a decay, of their own.
+struct ParameterGroup {
+  std::string pattern;  // a regular expression; a parameter is in the first group that finds its path
+  double rate = 1;      // as a multiple of the run's
+  std::optional<double> weight_decay = {};  // not given: as for other parameters
+};
+
 struct OptimizerOptions {
   OptimizerRules rules = {adamw({})};
   double weight_decay = 0;
+  std::vector<ParameterGroup> groups = {};
+  std::optional<double> ema_decay = {};  // keep an exponential moving average of the parameters; not given: none
   // Only parameters whose path it finds are decayed; not given: all but norms and biases.
   std::optional<std::string> decay_pattern = {};
 };
@@ -34,10 +43,14 @@ class Optimizer {
   struct Slot {
     nn::Entry* entry;
     std::shared_ptr<const UpdateRule> rule;
-    OptimizerStates states;  // as the shard; of a rule that works on whole parameters, as those, on every rank
-    bool decayed;
+    // As the shard; of a rule that works on whole parameters, as those, on every rank; or scalars. In addition to the
+    // rule's own: ema, and trained while show_average() holds.
+    OptimizerStates states;
+    double decay;     // weight decay
+    double rate = 1;  // multiplies the step's
   };
 
+  // UserError "trainer.learning_rates..." for a group that no parameter is in.
   Optimizer(nn::ParameterTable& parameters, const OptimizerOptions& options);
 
   // One update with the gradients in shard.grad(), which are then released. Shards without a gradient do not change.
@@ -46,6 +59,13 @@ class Optimizer {
   void drop_gradients();
   // The next step() multiplies every gradient by `factor`; shard.grad() itself does not change.
   void scale_gradients(double factor) { scale_ *= factor; }
+
+  bool has_moving_average() const { return ema_decay_.has_value(); }
+  // Puts the averages that are evaluated in the place of the parameters (the moving average, or that of the rule; there
+  // may be none), and what is trained back. No step() between them.
+  void show_average();
+  void show_trained();
+  bool shows_average() const { return shows_average_; }
 
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
@@ -56,7 +76,8 @@ class Optimizer {
  private:
   void update(Slot& slot, double rate, const Tensor& copy) const;
 
-  double weight_decay_;
+  std::optional<double> ema_decay_;
+  bool shows_average_ = false;
   std::vector<Slot> slots_;
   int64_t steps_ = 0;
   double scale_ = 1;

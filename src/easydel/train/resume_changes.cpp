@@ -61,6 +61,7 @@ constexpr auto without_effect = std::to_array<std::string_view>({
 // trained, or in another dtype, have no state.
 constexpr auto refused = std::to_array<std::string_view>({
     "trainer.optimizer",
+    "trainer.ema_decay",
     "trainer.trainer_type",
     "trainer.frozen_parameters",
     "loader.param_dtype",

@@ -4,12 +4,17 @@
 #include <cstdint>
 
 #include "easydel/config/fields.h"
+#include "easydel/train/method_facts.h"
 #include "easydel/train/rollout_keys_config.h"
 
 namespace easydel::train {
 
 struct SeqKdConfig {
   TeachingKeys samples;
+
+  static constexpr MethodFacts facts{.rows = {data::RowKind::messages, data::RowKind::prompt_completion},
+                                     .samples = true,
+                                     .teacher = SideModelUse::required};
 
   static config::Section section() {
     return config::flat<&SeqKdConfig::samples>(

@@ -28,6 +28,12 @@ struct SparseDistillationConfig {
   DistillationConfig distillation;
   TeachingKeys samples;
 
+  static constexpr MethodFacts facts{
+      .rows = {data::RowKind::text, data::RowKind::messages, data::RowKind::prompt_completion},
+      .teacher = SideModelUse::required,
+      .saves = data::sequence_columns};
+  DataKeys data_keys() const { return {.text_field = distillation.dataset_text_field}; }
+
   static config::Section section() {
     return config::flat<&SparseDistillationConfig::own, &SparseDistillationConfig::distillation,
                         &SparseDistillationConfig::samples>("Distillation of the teacher's most likely tokens.");

@@ -50,6 +50,9 @@ weights::OutTensor out_tensor(std::string name, const Tensor& tensor) {
     case at::kByte:
       out.dtype = weights::DType::u8;
       break;
+    case at::kDouble:
+      out.dtype = weights::DType::f64;
+      break;
     default:
       throw Bug(out.name + ": a dtype that checkpoints do not support");
   }
@@ -95,6 +98,11 @@ void copy_into(const Tensor& to, const nn::Entry* entry, const weights::Safetens
   to.copy_(entry ? entry->team->cut(host, entry->layout) : host);
 }
 
+// Whether a state is the same on all ranks instead of being cut like its parameter.
+bool is_whole(const Optimizer::Slot& slot, std::string_view name, const Tensor& state) {
+  return (slot.rule->whole() && name != "ema" && name != "trained") || (state.dim() == 0 && !slot.entry->shape.empty());
+}
+
 int64_t integer(const Value& state, std::string_view name, const fs::path& file) {
   const Value* value = state.find(name);
   if (!value || !value->as_int()) refuse(file.string(), str("has no whole number '", name, "'"));
@@ -128,7 +136,7 @@ bool merges_adapter(const models::Model& model, bool merge_lora_before_save) {
 }
 
 bool is_of_training(std::string_view name) {
-  return name == state_name || name == "manifest.json" || name.starts_with("optimizer/") ||
+  return name == state_name || name == "manifest.json" || name.starts_with("optimizer/") || name.starts_with("ema/") ||
          (name.starts_with("optimizer-") && name.ends_with(".safetensors"));
 }
 
@@ -148,6 +156,7 @@ Value written(const RunHistory& history) {
   out.set("unrecorded_steps", Value::integer(history.unrecorded_steps));
   if (history.first_evaluation) out.set("first_evaluation", written(*history.first_evaluation));
   if (history.last_evaluation) out.set("last_evaluation", written(*history.last_evaluation));
+  if (!history.best_model.is_null()) out.set("best_model", history.best_model);
   return out;
 }
 
@@ -171,6 +180,7 @@ RunHistory read_history(const Value& value, const fs::path& file) {
   out.unrecorded_steps = integer(value, "unrecorded_steps", file);
   out.first_evaluation = read_evaluation(value, "first_evaluation", file);
   out.last_evaluation = read_evaluation(value, "last_evaluation", file);
+  if (const Value* best = value.find("best_model")) out.best_model = *best;
   return out;
 }
 
@@ -265,7 +275,7 @@ void write_optimizer(const Ranks& ranks, const fs::path& folder, Optimizer& opti
     const std::string& path = slot.entry->path;
     if (masters) add("master." + path, slot.entry->shard, slot.entry);
     for (const auto& [name, state] : slot.states)
-      add(str(name, ".", path), state, slot.rule->whole() ? nullptr : slot.entry);
+      add(str(name, ".", path), state, is_whole(slot, name, state) ? nullptr : slot.entry);
   }
   for (const MethodState::Item& item : method.tensors) add(item.name, item.tensor, item.entry);
   if (!ranks.first()) return;
@@ -273,17 +283,10 @@ void write_optimizer(const Ranks& ranks, const fs::path& folder, Optimizer& opti
   weights::write_safetensors(folder / optimizer_folder / optimizer_name, tensors);
 }
 
-void read_optimizer(const fs::path& folder, const models::LoadOptions& load, models::Model& model, Optimizer& optimizer,
-                    const std::function<void(const weights::SafetensorsFile&)>& restore) {
-  const fs::path path = optimizer_file(folder);
-  const auto file = path.empty() ? nullptr : weights::SafetensorsFile::open(path);
-  if (!file)
-    log::warning(folder.string(),
-                 " has no optimizer state (save_optimizer_state: false); training continues with fresh moments");
-  const bool masters = file && !optimizer.slots().empty() && file->has("master." + optimizer.slots()[0].entry->path);
+void load_weights(const fs::path& folder, const models::LoadOptions& load, models::Model& model) {
   if (const models::Adapter* const adapter = trained_adapter(model)) {
     models::load_adapter(model, *adapter, adapter_folder(folder));
-  } else if (!masters) {
+  } else {
     const auto saved = models::load_model(folder, load);
     const c10::AutoGradMode no_grad(false);
     for (nn::Entry& entry : model.parameters().entries()) {
@@ -295,11 +298,23 @@ void read_optimizer(const fs::path& folder, const models::LoadOptions& load, mod
       entry.shard.copy_(other->shard);
     }
   }
+  for (nn::Entry& entry : model.parameters().entries()) entry.written();
+}
+
+void read_optimizer(const fs::path& folder, const models::LoadOptions& load, models::Model& model, Optimizer& optimizer,
+                    const std::function<void(const weights::SafetensorsFile&)>& restore) {
+  const fs::path path = optimizer_file(folder);
+  const auto file = path.empty() ? nullptr : weights::SafetensorsFile::open(path);
+  if (!file)
+    log::warning(folder.string(),
+                 " has no optimizer state (save_optimizer_state: false); training continues with fresh moments");
+  const bool masters = file && !optimizer.slots().empty() && file->has("master." + optimizer.slots()[0].entry->path);
+  if (trained_adapter(model) || !masters) load_weights(folder, load, model);
   for (Optimizer::Slot& slot : optimizer.slots()) {
     if (!file) break;
     if (masters) copy_into(slot.entry->shard, slot.entry, *file, "master." + slot.entry->path);
     for (const auto& [name, state] : slot.states)
-      copy_into(state, slot.rule->whole() ? nullptr : slot.entry, *file, str(name, ".", slot.entry->path));
+      copy_into(state, is_whole(slot, name, state) ? nullptr : slot.entry, *file, str(name, ".", slot.entry->path));
   }
   if (file && restore) restore(*file);
   for (nn::Entry& entry : model.parameters().entries()) entry.written();

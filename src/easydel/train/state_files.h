@@ -29,6 +29,7 @@ struct RunHistory {
   double unrecorded_loss = 0;
   int64_t unrecorded_steps = 0;
   std::optional<Evaluation> first_evaluation, last_evaluation;
+  Value best_model;  // BestModel::state()
 };
 
 struct RunState {
@@ -66,6 +67,10 @@ RunState read_state(const std::filesystem::path& folder);  // UserError if it is
 // What is missing in a checkpoint whose manifest lists these names, for Checkpoints: config.json, all weights,
 // state.json, and the optimizer's state if it was saved. Empty: nothing. UserError for a file that cannot be parsed.
 std::string missing_in_state(const std::filesystem::path& checkpoint, const std::set<std::string>& listed);
+
+// Puts the trained weights of a checkpoint into the model, as precisely as they were saved. `load` is how the model was
+// loaded. UserError if the checkpoint is of another model. Collective.
+void load_weights(const std::filesystem::path& folder, const models::LoadOptions& load, models::Model& model);
 
 // The optimizer's states; the masters too if the model's folder does not hold them in fp32; and the tensors of the
 // method's state. Whole tensors, whatever the mesh; collective, the first rank writes.

@@ -6,6 +6,8 @@
 
 namespace easydel::config {
 
+template const Section& section_of<train::SchedulerArguments>();
+template const Section& section_of<train::LearningRate>();
 template const Section& section_of<train::TrainerConfig>();
 template const Section& section_of<train::TrainerPythonConfig>();
 template const Section& section_of<train::TrainerSection>();

@@ -36,6 +36,22 @@ class Means {
   std::vector<Metric> sums_;
 };
 
+// The averages of the parameters, while it lives; the optimizer may have none.
+class ShownAverage {
+ public:
+  explicit ShownAverage(Optimizer& optimizer) : optimizer_(optimizer), shows_(!optimizer.shows_average()) {
+    if (shows_) optimizer_.show_average();
+  }
+  ~ShownAverage() {
+    if (shows_) optimizer_.show_trained();
+  }
+  ShownAverage(const ShownAverage&) = delete;
+
+ private:
+  Optimizer& optimizer_;
+  bool shows_;
+};
+
 void sum_over_ranks(const Ranks& ranks, std::vector<Metric>& metrics) {
   std::vector<double> values;
   for (const Metric& metric : metrics) values.insert(values.end(), {metric.sum, metric.count});
@@ -139,7 +155,7 @@ std::optional<Trainer::StepResult> Trainer::update(int64_t step, bool metrics, c
   if (clip_grad_)
     if (const double factor = clip_factor(result.gradient_norm, *clip_grad_); factor < 1)
       optimizer_->scale_gradients(factor);
-  optimizer_->step(schedule_.at(step));
+  optimizer_->step(rate_at(step));
   tokens_seen_ += result.tokens;
   method_->updated(*parts_.model, step + 1);
   return result;
@@ -154,6 +170,7 @@ std::optional<EvaluationReport> Trainer::evaluate(const Stop& stop) {
     refuse("mixture.evaluation", "there is no evaluation data", "give an inform with split: validation");
   const auto begin = Clock::now();
   const c10::AutoGradMode no_grad(false);
+  const ShownAverage average(*optimizer_);
   const int64_t at_once = config().eval_batch_size.value_or(
       std::max<int64_t>(1, config().total_batch_size / config().gradient_accumulation_steps));
   const auto order = evaluation_->epoch(0);
@@ -226,6 +243,7 @@ RunState Trainer::state_at(int64_t step) const {
   if (training_) state.bad_rows = training_->report().bad_rows();
   state.has_optimizer = config().save_optimizer_state;
   state.history = history_;
+  state.history->best_model = best_->state();
   return state;
 }
 
@@ -260,21 +278,33 @@ std::filesystem::path Trainer::keep_diverged(int64_t step) {
   return checkpoints_.diverged_path(step);
 }
 
-void Trainer::write_checkpoint(const std::filesystem::path& folder, const RunState& state) {
+void Trainer::write_model(const std::filesystem::path& folder, bool at_end) {
   const models::Adapter* const adapter = trained_adapter(*parts_.model);
   // A run with an adapter saves it alone, and at its end the whole model, too.
-  const bool whole =
-      !adapter || (merges_adapter(*parts_.model, config().merge_lora_before_save) && state.step == plan_.steps);
+  const bool whole = !adapter || (at_end && merges_adapter(*parts_.model, config().merge_lora_before_save));
   if (adapter) {
     const std::string name = parts_.model_name.empty() ? parts_.model->folder().string() : parts_.model_name;
     models::save_adapter(*parts_.model, *adapter, adapter_folder(folder), name);
   }
   if (whole) models::save_model(*parts_.model, folder, parts_.save_dtype);
+  if (!ranks_.first() || !parts_.tokenizer) return;
+  if (adapter) text::save_tokenizer(*parts_.tokenizer, adapter_folder(folder));
+  if (whole) text::save_tokenizer(*parts_.tokenizer, folder);
+}
+
+void Trainer::write_checkpoint(const std::filesystem::path& folder, const RunState& state) {
+  const bool at_end = state.step == plan_.steps;
+  if (optimizer_->has_moving_average()) {
+    const ShownAverage average(*optimizer_);
+    if (ranks_.first()) files::make_directories(folder / "ema");
+    write_model(folder / "ema", at_end);
+  }
+  // An average that belongs to the optimizer's rule is the model.
+  std::optional<ShownAverage> average;
+  if (!optimizer_->has_moving_average()) average.emplace(*optimizer_);
+  write_model(folder, at_end);
   if (config().save_optimizer_state) write_optimizer(ranks_, folder, *optimizer_, method_->state());
-  if (!ranks_.first()) return;
-  if (parts_.tokenizer && adapter) text::save_tokenizer(*parts_.tokenizer, adapter_folder(folder));
-  if (parts_.tokenizer && whole) text::save_tokenizer(*parts_.tokenizer, folder);
-  write_state(folder, state);
+  if (ranks_.first()) write_state(folder, state);
 }
 
 std::string Trainer::order() const {

@@ -14,6 +14,7 @@
 #include "easydel/data/run_data.h"
 #include "easydel/models/model.h"
 #include "easydel/train/batch_source.h"
+#include "easydel/train/best_model.h"
 #include "easydel/train/checkpoints.h"
 #include "easydel/train/memory_plan.h"
 #include "easydel/train/method.h"
@@ -64,7 +65,8 @@ struct Outcome {
   int64_t step = 0, steps = 0;                    // updates made, of the run
   double train_loss = 0;                          // mean over the steps of this call
   std::optional<EvaluationReport> before, after;  // the first and the last evaluation
-  std::filesystem::path checkpoint;               // the newest that was written or found; empty: none
+  std::filesystem::path checkpoint;               // the newest that was written or found, or the best; empty: none
+  std::optional<int64_t> best_step;               // of load_best_model_at_end: the model has the weights of this step
   int signal = 0;                                 // that ended the run: exit status 128 + signal; 0: none
   bool finished = true;                           // all steps were made
 };
@@ -134,6 +136,8 @@ class Trainer {
   Value document() const;  // the run's configuration, for state.json
   void check_changes(const std::filesystem::path& checkpoint, const Value& before);
   void write_checkpoint(const std::filesystem::path& folder, const RunState& state);
+  void write_model(const std::filesystem::path& folder, bool at_end);  // or the adapter that is trained, or both
+  double rate_at(int64_t step) const { return schedule_.at(step) * best_->rate_scale(); }
   std::string order() const;  // of additions: this process's and the mesh's
   std::string title() const;
 
@@ -152,6 +156,7 @@ class Trainer {
   std::filesystem::path resumed_from_, last_saved_;
   int64_t tokens_seen_ = 0, saved_step_ = -1;
   RunHistory history_;
+  std::optional<BestModel> best_;
   bool history_is_known_ = true;  // false: the checkpoint is of a version that did not save it
   std::string changes_;           // of the configuration since the checkpoint; empty: none
   bool router_losses_ = false;    // are part of every loss

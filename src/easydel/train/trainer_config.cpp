@@ -52,6 +52,63 @@ void settle_loss(const LossConfig& loss, const std::string& method, config::Keys
            "training classifiers");
 }
 
+void settle_schedule(const TrainerConfig& c, config::Keys& keys) {
+  using enum Scheduler;
+  if (c.learning_rate_end && c.scheduler != linear && c.scheduler != cosine)
+    keys.no_effect("learning_rate_end", c.scheduler == none ? "the rate does not fall with scheduler: none"
+                                                            : "this scheduler's end is among scheduler_kwargs");
+  if (c.warmup_ratio > 0 && c.warmup_steps > 0) keys.no_effect("warmup_ratio", "warmup_steps is given");
+  const SchedulerArguments& more = c.scheduler_kwargs;
+  config::Keys of_kwargs = keys.below("scheduler_kwargs");
+  const auto only_for = [&](std::initializer_list<const char*> names, std::initializer_list<Scheduler> words) {
+    for (const char* name : names)
+      if (of_kwargs.given(name) && std::ranges::find(words, c.scheduler) == words.end())
+        of_kwargs.no_effect(name, "with this scheduler");
+  };
+  only_for({"num_cycles"},
+           {cosine, cosine_with_restarts, cosine_with_min_lr, cosine_warmup_with_min_lr, warmup_stable_decay});
+  only_for({"power", "lr_end"}, {polynomial});
+  only_for({"min_lr"}, {cosine, cosine_with_min_lr, cosine_warmup_with_min_lr, reduce_on_plateau});
+  only_for({"min_lr_rate"}, {cosine, cosine_with_min_lr, cosine_warmup_with_min_lr});
+  only_for({"warmup_lr_rate"}, {cosine_warmup_with_min_lr});
+  only_for({"timescale"}, {inverse_sqrt});
+  only_for({"min_lr_ratio", "num_decay_steps", "num_stable_steps", "warmup_type", "decay_type"}, {warmup_stable_decay});
+  only_for({"factor", "threshold", "eps", "patience", "cooldown", "threshold_mode"}, {reduce_on_plateau});
+  if (c.scheduler == warmup_stable_decay && !more.num_decay_steps)
+    of_kwargs.refuse("num_decay_steps", "is missing: warmup_stable_decay needs it", "give the steps of the fall");
+  if (c.scheduler == polynomial && more.lr_end.value_or(1e-7) >= c.learning_rate)
+    of_kwargs.refuse("lr_end", str(more.lr_end.value_or(1e-7), " is not below learning_rate, ", c.learning_rate),
+                     "give a lower end");
+  for (size_t i = 0; i < c.learning_rates.size(); ++i) {
+    const std::string key = str("learning_rates[", i, "]");
+    const LearningRate& one = c.learning_rates[i];
+    if (one.pattern.empty())
+      keys.refuse(key, "has no pattern", "give a regular expression that finds parameters");
+    else if (!is_regex(one.pattern))
+      keys.refuse(key, "'" + one.pattern + "' is not a regular expression", "for example: embed_tokens|lm_head");
+    if (one.rate && c.learning_rate == 0)
+      keys.refuse(key, "its rate follows the schedule of learning_rate, which is 0", "give a learning_rate above 0");
+  }
+}
+
+void settle_best_model(const TrainerConfig& c, config::Keys& keys) {
+  const auto needs = [&](bool used, const char* key, const char* what) {
+    if (used && !c.do_eval && !c.evaluation_steps)
+      keys.refuse(key, str(what, " needs evaluations"),
+                  "set do_eval: true or evaluation_steps, and give held-out data");
+  };
+  const bool plateau = c.scheduler == Scheduler::reduce_on_plateau;
+  needs(c.early_stopping_patience.has_value(), "early_stopping_patience", "early stopping");
+  needs(c.load_best_model_at_end, "load_best_model_at_end", "knowing the best model");
+  needs(plateau, "scheduler", "reduce_on_plateau");
+  if (c.early_stopping_threshold > 0 && !c.early_stopping_patience)
+    keys.no_effect("early_stopping_threshold", "early_stopping_patience is not given");
+  if (c.early_stopping_patience || c.load_best_model_at_end || plateau) return;
+  for (const char* key : {"metric_for_best_model", "greater_is_better"})
+    if (keys.given(key))
+      keys.no_effect(key, "neither early stopping, load_best_model_at_end nor reduce_on_plateau is used");
+}
+
 }  // namespace
 
 std::optional<double> seconds_of(const std::string& text) {
@@ -101,10 +158,10 @@ void TrainerConfig::settle(config::Keys& keys) {
   if (max_training_steps && warmup_steps > 0 && warmup_steps >= *max_training_steps)
     keys.note("warmup_steps", str("a warm-up of ", warmup_steps, " steps does not end within ", *max_training_steps,
                                   " steps; the rate never reaches learning_rate"));
+  settle_schedule(*this, keys);
+  settle_best_model(*this, keys);
   if (learning_rate_end && *learning_rate_end > learning_rate)
     keys.refuse("learning_rate_end", str(*learning_rate_end, " is above learning_rate, ", learning_rate));
-  if (learning_rate_end && scheduler == Scheduler::none)
-    keys.no_effect("learning_rate_end", "the rate does not fall with scheduler: none");
   if (training_time_limit && !seconds_of(*training_time_limit))
     keys.refuse("training_time_limit", "'" + *training_time_limit + "' is not a duration",
                 "use 30s, 50min, 23h or 1h30m");

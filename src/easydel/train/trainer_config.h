@@ -11,28 +11,48 @@
 
 #include "easydel/config/fields.h"
 #include "easydel/train/loss_config.h"
+#include "easydel/train/schedule_config.h"
 
 namespace easydel::train {
 
-enum class OptimizerName : uint8_t { adamw, adafactor, lion, mars, muon, quad, rmsprop, skew, soap };
+enum class OptimizerName : uint8_t {
+  adamw,
+  adadelta,
+  adafactor,
+  adagrad,
+  adamax,
+  ademamix,
+  lion,
+  mars,
+  muon,
+  nadam,
+  quad,
+  radam,
+  rmsprop,
+  schedule_free_adamw,
+  sgd,
+  skew,
+  soap
+};
 constexpr auto choices(OptimizerName) {
   using enum OptimizerName;
   return std::array{config::Choice{adamw, "adamw"}.also("adam"),
+                    config::Choice{adadelta, "adadelta"},
                     config::Choice{adafactor, "adafactor"},
+                    config::Choice{adagrad, "adagrad"},
+                    config::Choice{adamax, "adamax"},
+                    config::Choice{ademamix, "ademamix"},
                     config::Choice{lion, "lion"},
                     config::Choice{mars, "mars"},
                     config::Choice{muon, "muon"},
+                    config::Choice{nadam, "nadam"},
                     config::Choice{quad, "quad"},
+                    config::Choice{radam, "radam"},
                     config::Choice{rmsprop, "rmsprop"},
+                    config::Choice{schedule_free_adamw, "schedule_free_adamw"}.also("adamw_schedule_free"),
+                    config::Choice{sgd, "sgd"},
                     config::Choice{skew, "skew"},
                     config::Choice{soap, "soap"}};
-}
-
-enum class Scheduler : uint8_t { none, linear, cosine };
-constexpr auto choices(Scheduler) {
-  using enum Scheduler;
-  return std::array{config::Choice{none, "none"}.also("constant"), config::Choice{linear, "linear"},
-                    config::Choice{cosine, "cosine"}};
 }
 
 enum class Truncation : uint8_t { keep_end, keep_start };
@@ -54,31 +74,64 @@ struct OptimizerArguments {
   int64_t precondition_frequency = 10, max_precond_dim = 10000;
   double preconditioner_lr = 0.7;
   int64_t block_size = 256, max_size_dense = 16384;
+  double b3 = 0.9999, slow_weight = 5, rho = 0.9, dampening = 0, rate_decay = 0, initial_accumulator_value = 0,
+         momentum_decay = 4e-3, r = 0, weight_rate_power = 2;
+  std::optional<int64_t> t_alpha, t_beta3;
+  bool decoupled_weight_decay = true;
 
   static constexpr auto doc = "More hyperparameters of the optimizer.";
   template <class C>
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::b1>(
-            "adamw, lion, mars, quad, skew, soap: decay of the mean of gradients; null: adamw and lion 0.9, else 0.95.",
-            between(0, 1), alias("beta1"), alias("adam_beta1")),
-        field<&C::b2>("adamw, mars, soap: decay of the mean of squared gradients; null: 0.999, mars 0.99, soap 0.95. "
-                      "lion: of gradients; null: 0.99.",
+        field<&C::b1>("Decay of the mean of gradients, of optimizers that have one; null: mars, quad, skew and soap "
+                      "0.95, else 0.9.",
+                      between(0, 1), alias("beta1"), alias("adam_beta1")),
+        field<&C::b2>("Decay of the mean of squared gradients (lion: of gradients), of optimizers that have one; null: "
+                      "lion and mars 0.99, soap 0.95, else 0.999.",
                       between(0, 1), alias("beta2"), alias("adam_beta2")),
-        field<&C::eps>(
-            "adamw, mars, rmsprop, soap: added to the root; null: 1e-8. adafactor: added to squares; null: 1e-30.",
-            at_least(0), alias("epsilon"), alias("adam_epsilon")),
-        field<&C::momentum>("rmsprop, muon: momentum; null: rmsprop 0, muon 0.95.", between(0, 1)),
+        field<&C::eps>("Added to the root of squares (adafactor: to the squares); null: adafactor 1e-30, adagrad "
+                       "1e-10, adadelta 1e-6, else 1e-8.",
+                       at_least(0), alias("epsilon"), alias("adam_epsilon")),
+        field<&C::momentum>("rmsprop, muon, sgd: momentum; null: muon 0.95, else 0.", between(0, 1)),
         field<&C::decay>("rmsprop: decay of the mean of squared gradients.", between(0, 1), alias("alpha")),
         field<&C::gamma>("mars: weight of the correction by the last gradient.", at_least(0)),
-        field<&C::nesterov>("muon: use Nesterov momentum."),
+        field<&C::nesterov>("muon, sgd with momentum: use Nesterov momentum."),
         field<&C::centered>("rmsprop: subtract the square of the mean."),
         field<&C::precondition_frequency>("soap: recompute the eigenbases every so many steps.", at_least(1)),
         field<&C::max_precond_dim>("soap: longer dimensions have no eigenbasis.", at_least(1)),
         field<&C::preconditioner_lr>("quad, skew: initial learning rate of the factors.", above(0)),
         field<&C::block_size>("quad, skew: rows and columns of a block.", at_least(1)),
         field<&C::max_size_dense>("quad, skew: longer dimensions have diagonal factors.", at_least(1)),
+        field<&C::b3>("ademamix: decay of the slow mean of gradients.", between(0, 1), alias("beta3")),
+        field<&C::slow_weight>("ademamix: weight of the slow mean (alpha in the paper).", at_least(0)),
+        field<&C::t_alpha>("ademamix: steps in which slow_weight rises from 0; null: none.", at_least(1)),
+        field<&C::t_beta3>("ademamix: steps in which b3 rises from b1; null: none.", at_least(1)),
+        field<&C::rho>("adadelta: decay of the means.", between(0, 1)),
+        field<&C::dampening>("sgd: share of the gradient that does not enter the momentum.", between(0, 1)),
+        field<&C::rate_decay>("adagrad: how fast the learning rate decays (lr_decay).", at_least(0), alias("lr_decay")),
+        field<&C::initial_accumulator_value>("adagrad: the sum of squares before the first step.", at_least(0)),
+        field<&C::momentum_decay>("nadam: how fast the momentum rises.", at_least(0)),
+        field<&C::decoupled_weight_decay>("nadam, radam: decay the weights themselves instead of adding to gradients."),
+        field<&C::r>("schedule_free_adamw: power of the step in the weights of the average.", at_least(0)),
+        field<&C::weight_rate_power>("schedule_free_adamw: power of the learning rate in those weights.", at_least(0),
+                                     alias("weight_lr_power")),
+    };
+  }
+};
+
+struct LearningRate {
+  std::string pattern;
+  std::optional<double> rate, weight_decay;
+
+  static constexpr auto doc = "Parameters with a learning rate of their own.";
+  template <class C>
+  static constexpr auto fields() {
+    using namespace config;
+    return std::array{
+        field<&C::pattern>("Regular expression; the parameters whose names it finds."),
+        field<&C::rate>("Their peak learning rate; it follows the same schedule. null: learning_rate.", at_least(0)),
+        field<&C::weight_decay>("Their weight decay, norms and biases included; null: weight_decay.", at_least(0)),
     };
   }
 };
@@ -89,7 +142,11 @@ struct TrainerConfig {
   std::optional<double> learning_rate_end;
   OptimizerName optimizer = OptimizerName::adamw;
   Scheduler scheduler = Scheduler::none;
+  SchedulerArguments scheduler_kwargs;
   int64_t warmup_steps = 0;
+  double warmup_ratio = 0;
+  std::vector<LearningRate> learning_rates;
+  std::optional<double> ema_decay;
   double weight_decay = 0.01;
   std::optional<std::string> weight_decay_pattern;
   std::optional<double> clip_grad;
@@ -106,6 +163,11 @@ struct TrainerConfig {
   std::optional<int64_t> eval_batch_size;
   std::optional<int64_t> max_evaluation_steps;
   std::optional<int64_t> per_epoch_evaluation_steps;
+  std::optional<int64_t> early_stopping_patience;
+  double early_stopping_threshold = 0;
+  std::optional<std::string> metric_for_best_model;
+  std::optional<bool> greater_is_better;
+  bool load_best_model_at_end = false;
   std::optional<int64_t> max_length = 4096;
   Truncation truncation_mode = Truncation::keep_end;
   std::optional<bool> train_on_inputs;
@@ -181,7 +243,15 @@ struct TrainerConfig {
         field<&C::learning_rate_end>("The rate at the end of the schedule; null: 0.", at_least(0)),
         field<&C::optimizer>("The optimizer."),
         field<&C::scheduler>("How the rate falls after the warm-up."),
+        field<&C::scheduler_kwargs>("More about the schedule.", alias("lr_scheduler_kwargs")),
         field<&C::warmup_steps>("Steps in which the rate rises from 0.", at_least(0)),
+        field<&C::warmup_ratio>("The same as a fraction of all steps, rounded up; warmup_steps counts if it is not 0.",
+                                between(0, 1)),
+        field<&C::learning_rates>("Learning rates of single parameters; the first pattern that finds a name counts."),
+        field<&C::ema_decay>("Keep an exponential moving average of the trained parameters with this decay: it is what "
+                             "evaluations see, and checkpoints have it in the folder ema. Costs fp32 memory of one "
+                             "more copy. null: none.",
+                             between(0, 1)),
         field<&C::weight_decay>("Decoupled; norms and biases are not decayed.", at_least(0)),
         field<&C::weight_decay_pattern>("Regular expression; only parameters that it finds are decayed."),
         field<&C::clip_grad>("Largest global norm of the gradient; null: not clipped.", above(0),
@@ -203,6 +273,15 @@ struct TrainerConfig {
                                    at_least(1)),
         field<&C::max_evaluation_steps>("Batches of one evaluation; null: all of the data.", at_least(1)),
         field<&C::per_epoch_evaluation_steps>("As max_evaluation_steps.", at_least(1)),
+        field<&C::early_stopping_patience>(
+            "Stop after this many evaluations in a row without a better metric_for_best_model; null: never.",
+            at_least(1)),
+        field<&C::early_stopping_threshold>("What counts as better for early stopping: at least this difference.",
+                                            at_least(0)),
+        field<&C::metric_for_best_model>("Metric of evaluations that says which checkpoint is the best; null: loss."),
+        field<&C::greater_is_better>("Whether a greater metric is better; null: unless its name ends in loss."),
+        field<&C::load_best_model_at_end>("Save a checkpoint at each evaluation that is the best so far, keep it "
+                                          "whatever save_total_limit is, and end the run with its weights."),
         field<&C::max_length>("Longest example in tokens; longer ones are truncated. null: no limit.", at_least(2),
                               deprecated("max_sequence_length")),
         field<&C::truncation_mode>("Which end of an example that is too long is kept."),

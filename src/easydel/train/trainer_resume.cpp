@@ -32,8 +32,11 @@ void Trainer::resume() {
   if (state.order_class != order())
     log::warning("the checkpoint was computed in another order of additions (", state.order_class, ", now ", order(),
                  "): the run goes on, but not to the bit");
+  // The parameters of a checkpoint are the averages of the optimizer's rule, if it has some.
+  if (!optimizer_->has_moving_average()) optimizer_->show_average();
   read_optimizer(*found, parts_.load, *parts_.model, *optimizer_,
                  [&](const weights::SafetensorsFile& file) { method_->restore(SavedState(file, state.method)); });
+  optimizer_->show_trained();
   if (const std::string broken = not_finite(); !broken.empty()) {
     if (ranks_.first()) checkpoints_.rename_diverged(state.step);
     refuse(found->string(), str(broken, " holds values that are not finite (NaN or infinity): the run had diverged"),
@@ -44,6 +47,8 @@ void Trainer::resume() {
   tokens_seen_ = state.tokens_seen;
   history_ = state.history.value_or(RunHistory());
   history_is_known_ = state.history.has_value();
+  best_->restore(history_.best_model);
+  if (best_->is_kept()) checkpoints_.protect(best_->step());
   plan_.from_step = state.step;
   plan_.checkpoint = found->string();
   resumed_from_ = last_saved_ = *found;

@@ -38,6 +38,13 @@ double peak_memory_bytes() {
 
 }  // namespace
 
+namespace {
+
+// Files in the run's folder that ask for a save, or for a save and the end, after the step that is computed.
+constexpr const char *save_wish = "save", *stop_wish = "stop";
+
+}  // namespace
+
 class Trainer::Course {
  public:
   Course(Trainer& trainer, const Interrupt& interrupt)
@@ -68,8 +75,10 @@ class Trainer::Course {
     watcher_.started(plan_.from_step, plan_.steps);
     peak_ = measured_peak(*trainer_.parts_.model, plan_, trainer_.parts_.watcher != nullptr);
     begin_ = Clock::now();
+    if (trainer_.ranks_.first())
+      for (const char* wish : {save_wish, stop_wish}) files::remove_all(trainer_.checkpoints_.folder() / wish);
     if (begins_with_evaluation() && !evaluate() && ends()) return outcome_;
-    while (config_.do_train && outcome_.step < plan_.steps) {
+    while (config_.do_train && outcome_.step < plan_.steps && !trainer_.best_->stops()) {
       step();
       if (ends()) return outcome_;
     }
@@ -126,6 +135,9 @@ class Trainer::Course {
 
   void finish() {
     watcher_.finished();
+    // An average that belongs to the optimizer's rule is the model.
+    if (!trainer_.optimizer_->has_moving_average()) trainer_.optimizer_->show_average();
+    load_best();
     if (!records_ || !config_.do_train) return;
     records_.reset();
     try {
@@ -133,6 +145,23 @@ class Trainer::Course {
     } catch (const UserError& error) {  // the run itself is saved
       log::warning("the loss curve could not be written: ", error.headline());
     }
+  }
+
+  // The run ends with the weights of its best evaluation, if it was asked to.
+  void load_best() {
+    const std::optional<int64_t> best = trainer_.best_->step();
+    if (!trainer_.best_->is_kept() || !best || !config_.do_train) return;
+    outcome_.best_step = best;
+    if (*best == outcome_.step) return;
+    const std::filesystem::path folder = trainer_.checkpoints_.path_of(*best);
+    if (trainer_.ranks_.any(trainer_.ranks_.first() && !files::exists(folder))) {
+      log::warning(folder.string(), ", the best checkpoint, is not there; the model is that of the last step");
+      outcome_.best_step = std::nullopt;
+      return;
+    }
+    load_weights(folder, trainer_.parts_.load, *trainer_.parts_.model);
+    outcome_.checkpoint = folder;
+    log::info("the best evaluation was that after step ", *best, "; the model has its weights, from ", folder.string());
   }
 
   void step() {
@@ -171,31 +200,48 @@ class Trainer::Course {
     // Each rank has its own clock, and a signal may reach one before the other: they stop and save at the same step.
     const bool long_ago =
         config_.save_interval_minutes && seconds() - last_save_ >= 60 * *config_.save_interval_minutes;
-    double wishes[3] = {double(interrupt_.signal()), seconds() > limit_ ? 1.0 : 0.0, long_ago ? 1.0 : 0.0};
+    const auto wished = [&](const char* name) {
+      const std::filesystem::path file = trainer_.checkpoints_.folder() / name;
+      if (!trainer_.ranks_.first() || !files::exists(file)) return 0.0;
+      files::remove_all(file);
+      return 1.0;
+    };
+    double wishes[5] = {double(interrupt_.signal()), seconds() > limit_ ? 1.0 : 0.0, long_ago ? 1.0 : 0.0,
+                        wished(save_wish), wished(stop_wish)};
     trainer_.ranks_.max(wishes);
     outcome_.signal = int(wishes[0]);
-    const bool minutes = wishes[2] != 0;
-    bool stop = outcome_.signal != 0 || wishes[1] != 0;
+    const bool minutes = wishes[2] != 0 || wishes[3] != 0;
+    bool stop = outcome_.signal != 0 || wishes[1] != 0 || wishes[4] != 0;
     const int64_t step = outcome_.step;
     const bool evaluates = !stop && evaluation_is_due(step);
     if (evaluates && !evaluate()) {
       outcome_.signal = stop_signal();
       stop = true;
     }
-    const bool saves = step > 0 && (stop || minutes || (config_.save_steps && step % *config_.save_steps == 0) ||
-                                    (step == plan_.steps && config_.do_last_save));
+    const bool early = trainer_.best_->stops() && step < plan_.steps;
+    const bool saves =
+        step > 0 &&
+        (stop || minutes || std::exchange(is_best_, false) || (early && config_.do_last_save) ||
+         (config_.save_steps && step % *config_.save_steps == 0) || (step == plan_.steps && config_.do_last_save));
     if (saves) save();
     if (!stop && (evaluates || saves)) {  // minutes, with a large model
       outcome_.signal = stop_signal();
       stop = outcome_.signal != 0;
       if (stop && step > 0) save();
     }
+    if (!stop && early) {
+      log::info("stopped early after step ", step, " of ", plan_.steps, ": ", *config_.early_stopping_patience,
+                " evaluations in a row were not better");
+      return false;
+    }
     if (!stop) return false;
     outcome_.finished = step == plan_.steps;
     watcher_.finished();
     trainer_.ranks_.barrier();  // no rank leaves while the first one still writes
-    log::warning(outcome_.signal ? "stopped by a signal" : "stopped by training_time_limit", " after step ", step,
-                 " of ", plan_.steps, "; ",
+    const char* const reason = outcome_.signal    ? "stopped by a signal"
+                               : wishes[4] != 0.0 ? "stopped by the file stop"
+                                                  : "stopped by training_time_limit";
+    log::warning(reason, " after step ", step, " of ", plan_.steps, "; ",
                  step > 0 ? "saved in " + outcome_.checkpoint.string() + "; run again to go on"
                           : std::string("nothing was saved"));
     return true;
@@ -214,6 +260,10 @@ class Trainer::Course {
     const RunHistory::Evaluation evaluation{report.step, report.loss};
     if (!history_.first_evaluation) history_.first_evaluation = evaluation;
     history_.last_evaluation = evaluation;
+    if (trainer_.best_->evaluated(report) && trainer_.best_->is_kept() && report.step > 0) {
+      is_best_ = true;
+      trainer_.checkpoints_.protect(report.step);
+    }
     if (!outcome_.before) outcome_.before = report;
     if (report.step > plan_.from_step || report.step == plan_.steps) outcome_.after = report;
     return true;
@@ -235,7 +285,7 @@ class Trainer::Course {
     StepReport report;
     report.step = outcome_.step, report.steps = plan_.steps;
     report.epoch = double(report.step) / double(plan_.steps_in_epoch);
-    report.loss = result.loss, report.learning_rate = trainer_.schedule_.at(report.step - 1);
+    report.loss = result.loss, report.learning_rate = trainer_.rate_at(report.step - 1);
     if (config_.log_grad_norms) report.gradient_norm = result.gradient_norm;
     report.tokens = result.tokens, report.tokens_seen = trainer_.tokens_seen_;
     report.metrics = result.metrics;
@@ -290,6 +340,7 @@ class Trainer::Course {
   double paused_ = 0;     // seconds of evaluating and saving, which are not training
   double reported_ = 0;   // seconds of training at the last report
   double last_save_ = 0;  // seconds
+  bool is_best_ = false;  // the last evaluation, whose checkpoint is to be saved
   double losses_ = 0;
   std::deque<double> last_losses_;  // as many as log_steps
   TimeLeft time_left_;
@@ -298,8 +349,11 @@ class Trainer::Course {
 
 Outcome Trainer::run() {
   const Interrupt interrupt(ranks_.first());
-  if (config().do_train && plan_.from_step >= plan_.steps) {
-    log::info("nothing left to train: ", plan_.checkpoint, " has all ", plan_.steps, " steps");
+  if (config().do_train && (plan_.from_step >= plan_.steps || best_->stops())) {
+    if (plan_.from_step >= plan_.steps)
+      log::info("nothing left to train: ", plan_.checkpoint, " has all ", plan_.steps, " steps");
+    else
+      log::info("nothing left to train: the run stopped early, and ", plan_.checkpoint, " is its last checkpoint");
     if (!changes_.empty())
       log::info("it was trained with other settings than this run's (", changes_,
                 "); to train anew, name another save_directory or model_name, or set resume_if_possible: false");

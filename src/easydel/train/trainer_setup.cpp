@@ -311,6 +311,7 @@ void Trainer::begin(std::optional<Transformation> tx) {
   make_plan();
   const Transformation made = tx ? std::move(*tx) : transformation_of(config(), plan_.steps);
   schedule_ = made.schedule;
+  best_.emplace(config());
   clip_grad_ = made.clip_grad;
   optimizer_ = std::make_unique<Optimizer>(parts_.model->parameters(), made.optimizer);
   plan_.memory.optimizer = optimizer_->state_bytes();

@@ -1,5 +1,7 @@
 #include "easydel/train/transformation.h"
 
+#include <cmath>
+
 namespace easydel::train {
 namespace {
 
@@ -8,6 +10,10 @@ OptimizerRules rules_of(const TrainerConfig& config) {
   const auto adam = [&] {
     return adamw({.b1 = more.b1.value_or(0.9), .b2 = more.b2.value_or(0.999), .eps = more.eps.value_or(1e-8)});
   };
+  const AdamOptions averages{.b1 = more.b1.value_or(0.9),
+                             .b2 = more.b2.value_or(0.999),
+                             .eps = more.eps.value_or(1e-8),
+                             .decoupled = more.decoupled_weight_decay};
   switch (config.optimizer) {
     case OptimizerName::adafactor:
       return {adafactor({.eps = more.eps.value_or(1e-30)})};
@@ -41,20 +47,57 @@ OptimizerRules rules_of(const TrainerConfig& config) {
                     .frequency = more.precondition_frequency,
                     .most_rows = more.max_precond_dim})};
     }
-    default:
-      return {adam()};
+    case OptimizerName::adadelta:
+      return {adadelta(more.rho, more.eps.value_or(1e-6))};
+    case OptimizerName::adagrad:
+      return {adagrad(
+          {.eps = more.eps.value_or(1e-10), .rate_decay = more.rate_decay, .initial = more.initial_accumulator_value})};
+    case OptimizerName::adamax:
+      return {adamax(averages)};
+    case OptimizerName::ademamix:
+      return {ademamix({.b1 = averages.b1,
+                        .b2 = averages.b2,
+                        .b3 = more.b3,
+                        .alpha = more.slow_weight,
+                        .eps = averages.eps,
+                        .alpha_steps = more.t_alpha.value_or(0),
+                        .b3_steps = more.t_beta3.value_or(0)})};
+    case OptimizerName::nadam:
+      return {nadam(averages, more.momentum_decay)};
+    case OptimizerName::radam:
+      return {radam(averages)};
+    case OptimizerName::schedule_free_adamw:
+      return {schedule_free_adamw({.b1 = averages.b1,
+                                   .b2 = averages.b2,
+                                   .eps = averages.eps,
+                                   .r = more.r,
+                                   .weight_rate_power = more.weight_rate_power})};
+    case OptimizerName::sgd: {
+      const double momentum = more.momentum.value_or(0);
+      return {sgd({.momentum = momentum,
+                   .dampening = more.dampening,
+                   .nesterov = more.nesterov && momentum > 0 && more.dampening == 0})};
+    }
+    case OptimizerName::adamw:
+      break;
   }
+  return {adam()};
 }
 
 Schedule schedule_of(const TrainerConfig& config, int64_t steps) {
-  Schedule out;
-  out.shape = config.scheduler == Scheduler::linear   ? Schedule::Shape::linear
-              : config.scheduler == Scheduler::cosine ? Schedule::Shape::cosine
-                                                      : Schedule::Shape::constant;
-  out.rate = config.learning_rate;
-  out.rate_end = config.learning_rate_end.value_or(0);
-  out.warmup = config.warmup_steps;
-  out.steps = steps;
+  Schedule base;
+  base.rate = config.learning_rate;
+  if (config.scheduler == Scheduler::linear || config.scheduler == Scheduler::cosine)
+    base.rate_end = config.learning_rate_end.value_or(0);
+  base.warmup = config.warmup_steps > 0 ? config.warmup_steps : int64_t(std::ceil(config.warmup_ratio * double(steps)));
+  base.steps = steps;
+  return make_schedule(config.scheduler, config.scheduler_kwargs, base);
+}
+
+std::vector<ParameterGroup> groups_of(const TrainerConfig& config) {
+  std::vector<ParameterGroup> out;
+  for (const LearningRate& one : config.learning_rates)
+    out.push_back({one.pattern, one.rate ? *one.rate / config.learning_rate : 1, one.weight_decay});
   return out;
 }
 
@@ -63,6 +106,8 @@ Schedule schedule_of(const TrainerConfig& config, int64_t steps) {
 Transformation transformation_of(const TrainerConfig& config, int64_t steps) {
   return {.optimizer = {.rules = rules_of(config),
                         .weight_decay = config.weight_decay,
+                        .groups = groups_of(config),
+                        .ema_decay = config.ema_decay,
                         .decay_pattern = config.weight_decay_pattern},
           .schedule = schedule_of(config, steps),
           .clip_grad = config.clip_grad};

@@ -39,6 +39,9 @@ class UpdateRule {
   virtual bool copies() const { return false; }
   // Whether update() heeds Update::scale; other rules are given scaled gradients.
   virtual bool scales() const { return false; }
+  // What is evaluated and saved instead of the value that is trained; undefined: that value.
+  virtual Tensor averaged(const Tensor& /*value*/, const OptimizerStates&) const { return {}; }
+  // The states before the first update: as the value, or scalars, which are equal on all ranks.
   virtual OptimizerStates start(const Tensor& value) const = 0;
   virtual void update(const Update& update) const = 0;  // gradients are off
 };
@@ -118,7 +121,7 @@ struct AdagradOptions {
 };
 std::unique_ptr<UpdateRule> adagrad(const AdagradOptions& options);
 
-// Those of torch that no trainer offers; recorded cases hold them to it.
+// torch's.
 std::unique_ptr<UpdateRule> adadelta(double rho = 0.9, double eps = 1e-6);  // states square, change
 struct AdamOptions {
   double b1 = 0.9, b2 = 0.999, eps = 1e-8;
@@ -133,5 +136,21 @@ struct TorchAdafactorOptions {
 };
 std::unique_ptr<UpdateRule> torch_adafactor(
     const TorchAdafactorOptions& options);  // states row, column, or square of a vector
+
+// arXiv:2409.03137 as bitsandbytes has it: AdamW whose numerator has a second, slower mean of gradients. alpha and b3
+// rise to their values in so many steps; 0: at once. States mean, slow, square.
+struct AdemamixOptions {
+  double b1 = 0.9, b2 = 0.999, b3 = 0.9999, alpha = 5.0, eps = 1e-8;
+  int64_t alpha_steps = 0, b3_steps = 0;
+};
+std::unique_ptr<UpdateRule> ademamix(const AdemamixOptions& options);
+
+// arXiv:2405.15682 as its authors' package schedulefree has it. The value that is trained lies between the plain
+// iterate, the state z, and the average that is evaluated. Weights of the average: step^r * (highest rate)^power.
+// States z, square; weight_sum, rate: scalars.
+struct ScheduleFreeOptions {
+  double b1 = 0.9, b2 = 0.999, eps = 1e-8, r = 0, weight_rate_power = 2;
+};
+std::unique_ptr<UpdateRule> schedule_free_adamw(const ScheduleFreeOptions& options);
 
 }  // namespace easydel::train

@@ -1,5 +1,4 @@
-// torch's optimizers that no trainer offers. Recorded cases compare them with torch (torch/optim/*.py, in its order of
-// operations).
+// More of torch's optimizers, in its order of operations (torch/optim/*.py). Recorded cases compare them with torch.
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/maximum.h>

@@ -1,0 +1,80 @@
+#include "easydel/train/completion_source.h"
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/tensor/random.h"
+
+namespace easydel::train {
+namespace {
+
+std::vector<int32_t> prompt_of(const data::Example& example, int64_t most) {
+  const auto first = std::ranges::find_if(example.labels, [](int32_t label) { return label != data::no_label; });
+  // The label of a token is the next one.
+  const size_t length =
+      first == example.labels.end() ? example.tokens.size() : size_t(first - example.labels.begin()) + 1;
+  const size_t kept = most > 0 ? std::min(length, size_t(most)) : length;
+  const auto end = example.tokens.begin() + static_cast<std::ptrdiff_t>(length);
+  return {end - static_cast<std::ptrdiff_t>(kept), end};
+}
+
+}  // namespace
+
+void set_end_tokens(generation::GenerationConfig& config, const models::Model& model,
+                    const text::Tokenizer* tokenizer) {
+  if (!model.folder().empty()) {
+    const generation::GenerationConfig own = generation::generation_config(model.folder());
+    config.eos_token_id = own.eos_token_id, config.bos_token_id = own.bos_token_id;
+    config.pad_token_id = own.pad_token_id;
+  }
+  if (config.eos_token_id.empty() && tokenizer && tokenizer->eos_id()) config.eos_token_id = {*tokenizer->eos_id()};
+}
+
+CompletionOptions completion_options(const TeachingKeys& keys, const Setting& setting) {
+  CompletionOptions out;
+  generation::GenerationConfig& config = out.generation;
+  config.do_sample = keys.temperature_sampling > 0;
+  if (config.do_sample) config.temperature = keys.temperature_sampling;
+  config.top_k = keys.top_k.value_or(0), config.top_p = keys.top_p;
+  config.presence_penalty = keys.presence_penalty, config.frequency_penalty = keys.frequency_penalty;
+  config.repetition_penalty = keys.repetition_penalty;
+  config.max_new_tokens = keys.max_completion_length;
+  config.num_return_sequences = keys.num_generations_per_prompt;
+  config.seed = uint64_t(setting.trainer.common.shuffle_seed_train);
+  if (setting.model) set_end_tokens(config, *setting.model, setting.tokenizer.get());
+  if (config.num_return_sequences > 1 && !config.do_sample)
+    refuse("trainer.num_generations_per_prompt",
+           str(config.num_return_sequences, " completions of a prompt would all be equal"),
+           "set temperature_sampling above 0, or num_generations_per_prompt: 1");
+  out.max_prompt_length = keys.max_prompt_length;
+  return out;
+}
+
+std::vector<MicroBatch> CompletionSource::step(int64_t step) {
+  std::vector<MicroBatch> micros = rows_->step(step);
+  sampled_.clear();
+  for (size_t m = 0; m < micros.size(); ++m) {
+    const Sampler* const sampler = options_.sampler_of(step, int64_t(m));
+    if (!sampler) continue;
+    std::vector<std::vector<int32_t>> prompts;
+    for (const data::Example* example : micros[m]) prompts.push_back(prompt_of(*example, options_.max_prompt_length));
+    generation::GenerationConfig config = options_.generation;
+    const tensor::Key key = tensor::key_of(config.seed, str("completions/", step, "/", m));
+    config.seed = uint64_t(key.high) << 32 | key.low;
+    const auto completions = sampler->run(prompts, config);
+    const auto each = size_t(config.num_return_sequences);
+    micros[m].clear();
+    for (size_t i = 0; i < completions.size(); ++i) {
+      std::vector<int32_t> ids = prompts[i / each];
+      std::vector<uint8_t> learn(ids.size(), 0);
+      ids.insert(ids.end(), completions[i].begin(), completions[i].end());
+      learn.resize(ids.size(), 1);
+      sampled_.push_back(std::make_unique<data::Example>());
+      sampled_.back()->add_sequence(ids, learn);
+      micros[m].push_back(sampled_.back().get());
+    }
+  }
+  return micros;
+}
+
+}  // namespace easydel::train

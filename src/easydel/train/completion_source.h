@@ -1,0 +1,54 @@
+// Examples whose completions a model samples while the run trains, for the methods that learn from a student's or a
+// teacher's own texts without rewards.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "easydel/generation/generation_config.h"
+#include "easydel/text/tokenizers/tokenizer.h"
+#include "easydel/train/batch_source.h"
+#include "easydel/train/method.h"
+#include "easydel/train/rollout_keys_config.h"
+#include "easydel/train/sampler.h"
+
+namespace easydel::train {
+
+struct CompletionOptions {
+  // How completions are sampled; num_return_sequences of each prompt become examples of their own. The seed is the
+  // run's.
+  generation::GenerationConfig generation;
+  int64_t max_prompt_length = 0;  // the end of a longer prompt is kept; 0: all of it
+  // Who continues the prompts of a micro-batch; null: its examples are learned as they are. Called with the number of
+  // the step and of the micro-batch in it.
+  std::function<const Sampler*(int64_t step, int64_t micro)> sampler_of;
+};
+
+// How the keys of the teaching methods sample. The end tokens are the model's.
+CompletionOptions completion_options(const TeachingKeys& keys, const Setting& setting);
+
+// The end tokens of a model's folder, or the tokenizer's if the folder names none.
+void set_end_tokens(generation::GenerationConfig& config, const models::Model& model, const text::Tokenizer* tokenizer);
+
+// A step's examples are those of `rows` with other completions: of an example's tokens those before the first labelled
+// one are the prompt, or all if none is labelled. The tokens that are sampled are labelled, the end token included. A
+// step is a function of its number and of the sampling model's weights.
+class CompletionSource final : public BatchSource {
+ public:
+  CompletionSource(std::unique_ptr<BatchSource> rows, CompletionOptions options)
+      : rows_(std::move(rows)), options_(std::move(options)) {}
+  int64_t steps_in_epoch() const override { return rows_->steps_in_epoch(); }
+  std::vector<MicroBatch> step(int64_t step) override;
+  Value cursor(int64_t step) const override { return rows_->cursor(step); }
+  std::string fingerprint() const override { return rows_->fingerprint(); }
+  std::span<data::Example> examples() override { return rows_->examples(); }
+
+ private:
+  std::unique_ptr<BatchSource> rows_;
+  CompletionOptions options_;
+  std::vector<std::unique_ptr<data::Example>> sampled_;  // of the last step
+};
+
+}  // namespace easydel::train

@@ -1,0 +1,234 @@
+#include "easydel/train/teaching.h"
+
+#include <ATen/ops/exp.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/zeros_like.h>
+#include <gtest/gtest.h>
+
+#include "easydel/train/gkd_config.h"
+#include "train/small_run.h"
+
+namespace easydel::train {
+namespace {
+
+using test::refusal, test::small_run, test::TemporaryFolder, test::weights_of;
+
+// The story model, a teacher that is the same with smaller weights, and two texts of which the second has one label.
+struct Lesson {
+  std::shared_ptr<models::Model> student, teacher;
+  Batch batch;
+
+  explicit Lesson(double factor = 0.9) {
+    models::LoadOptions load;
+    load.dtype = load.param_dtype = models::DTypeSetting::fp32;
+    load.training = true;
+    student = models::load_model(test::test_data("models/stories260K-hf"), load);
+    teacher = models::copy_model(*student);
+    const c10::AutoGradMode no_grad(false);
+    for (nn::Entry& entry : teacher->parameters().entries())
+      if (entry.path.find("down_proj") != std::string::npos) entry.shard.mul_(factor), entry.written();
+    data::Example one, two;
+    one.add_sequence(std::vector<int32_t>{1, 403, 407, 261, 378, 432, 383}, std::vector<uint8_t>{0, 0, 0, 1, 1, 1, 1});
+    two.add_sequence(std::vector<int32_t>{1, 291, 400, 428}, std::vector<uint8_t>{0, 0, 0, 1});
+    const data::Example* const all[] = {&one, &two};
+    batch = labelled_batch(all);
+  }
+
+  Loss loss(const TeachingTerms& terms, nn::CheckpointPolicy checkpointing = {}) const {
+    Forwarding how;
+    how.checkpointing = checkpointing;
+    return Teaching(teacher, student.get(), terms).loss(*student, batch, how);
+  }
+
+  // Log-probabilities in fp64 at the labelled tokens.
+  Tensor log_probabilities(const models::Model& model, double temperature) const {
+    const c10::AutoGradMode no_grad(false);
+    nn::Pass pass;
+    const Tensor hidden = labelled_rows(Forwarding{}.run(model, batch, pass).hidden, batch).first;
+    return at::log_softmax(model.head().logits(hidden, pass).to(at::kDouble) / temperature, -1);
+  }
+
+  std::vector<Tensor> gradients(const Tensor& loss) const {
+    loss.backward();
+    std::vector<Tensor> out;
+    for (nn::Entry& entry : student->parameters().entries()) {
+      const Tensor gradient = entry.shard.grad();  // none: what comes after the last term's layer
+      out.push_back(gradient.defined() ? gradient.clone() : at::zeros_like(entry.shard));
+      entry.shard.mutable_grad() = Tensor();
+    }
+    return out;
+  }
+};
+
+double metric(const Loss& loss, const std::string& name) {
+  for (const Metric& one : loss.metrics)
+    if (one.name == name) return one.sum;
+  ADD_FAILURE() << "no metric " << name;
+  return 0;
+}
+
+TEST(Teaching, IsTheWrittenFormulaInFp64) {
+  const Lesson lesson;
+  ASSERT_EQ(lesson.batch.labelled, 5);
+  DistillationConfig keys;
+  keys.temperature = 2, keys.alpha = 0.7;
+  const Loss found = lesson.loss(teaching_terms(keys, TrainerConfig()));
+  const Tensor q = lesson.log_probabilities(*lesson.teacher, 2), p = lesson.log_probabilities(*lesson.student, 2);
+  const double divergence = (q.exp() * (q - p)).sum().item<double>();
+  const Tensor labels = lesson.batch.labels.masked_select(lesson.batch.labels.ne(data::no_label));
+  const double entropy =
+      -lesson.log_probabilities(*lesson.student, 1).gather(1, labels.unsqueeze(1)).sum().item<double>();
+  EXPECT_NEAR(metric(found, "divergence"), divergence, 1e-5);
+  EXPECT_NEAR(metric(found, "cross_entropy"), entropy, 1e-4);
+  EXPECT_NEAR(found.sum.item<double>(), 0.7 * 4 * divergence + 0.3 * entropy, 1e-4);
+}
+
+// Recomputed layers give the same gradients, although their outputs are terms of the loss.
+TEST(Teaching, ComparesHiddenStatesAlsoWhereLayersAreRecomputed) {
+  const Lesson lesson;
+  TeachingTerms terms;
+  terms.divergence_weight = 0;
+  terms.hidden_states = LayerTerm{0.5, std::vector<int64_t>{1, -1}};
+  const Loss plain = lesson.loss(terms), again = lesson.loss(terms, nn::Checkpointing::nothing_saveable);
+  EXPECT_EQ(plain.sum.item<float>(), again.sum.item<float>());
+  EXPECT_GT(plain.sum.item<double>(), 0);
+  EXPECT_NEAR(plain.sum.item<double>(), 0.5 * metric(plain, "hidden_state_loss"), 1e-7);
+  const std::vector<Tensor> a = lesson.gradients(plain.sum), b = lesson.gradients(again.sum);
+  double norm = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_TRUE(a[i].equal(b[i])) << i;
+    norm += a[i].square().sum().item<double>();
+  }
+  EXPECT_GT(norm, 0);
+  EXPECT_LT(metric(Lesson(1.0).loss(terms), "hidden_state_loss"), 1e-12);
+}
+
+// The derivative of the attention term by one weight, against a difference.
+TEST(Teaching, ComparesAttentionWithItsGradient) {
+  const Lesson lesson;
+  TeachingTerms terms;
+  terms.divergence_weight = 0;
+  terms.attention = LayerTerm{100, std::vector<int64_t>{-1}};
+  EXPECT_LT(metric(Lesson(1.0).loss(terms), "attention_loss"), 1e-12);
+  const Loss loss = lesson.loss(terms);
+  EXPECT_GT(loss.sum.item<double>(), 0);
+  const std::vector<Tensor> gradients = lesson.gradients(loss.sum);
+  size_t place = 0;
+  nn::Entry* weight = nullptr;
+  for (nn::Entry& entry : lesson.student->parameters().entries()) {
+    if (entry.path == "model.layers.3.mlp.down_proj.weight") weight = &entry;
+    if (!weight) ++place;
+  }
+  ASSERT_TRUE(weight);
+  const auto moved = [&](double by) {
+    const c10::AutoGradMode no_grad(false);
+    weight->shard.add_(gradients[place], by);
+    weight->written();
+    const double out = lesson.loss(terms).sum.item<double>();
+    weight->shard.sub_(gradients[place], by);
+    weight->written();
+    return out;
+  };
+  const double square = gradients[place].square().sum().item<double>(), by = 1e-2 / std::sqrt(square);
+  EXPECT_NEAR((moved(by) - moved(-by)) / (2 * by), square, 0.02 * square);
+  EXPECT_EQ(refusal([&] { lesson.loss(terms, nn::Checkpointing::nothing_saveable); }),
+            "trainer.attention_loss_weight: the attention of layers that are recomputed has no gradient\n"
+            "    leave it out, or set base_config.values.gradient_checkpointing: none");
+}
+
+TEST(Teaching, RefusesLayersThatAreNotThere) {
+  const Lesson lesson;
+  TeachingTerms terms;
+  terms.hidden_states = LayerTerm{1, std::vector<int64_t>{0, 5}};
+  EXPECT_EQ(refusal([&] { lesson.loss(terms); }),
+            "trainer.hidden_state_layers: there is no layer 5 in the model, which has 5\n"
+            "    give numbers from -5 to 4");
+}
+
+// A run on prompts with a teacher of the same weights.
+TrainerParts sampling_run(const TemporaryFolder& folder, const std::string& keys) {
+  if (!std::filesystem::exists(folder / "answers.jsonl")) {
+    std::string rows;
+    for (int i = 0; i < 8; ++i)
+      rows += str(R"({"prompt": "Once upon a time there was a )", i % 2 ? "dog" : "cat", R"( who had )", i,
+                  R"( balls", "completion": " and a hat."})", "\n");
+    test::write_file(folder / "answers.jsonl", rows);
+  }
+  TrainerParts parts = small_run(
+      folder.path(), str("{total_batch_size: 4, gradient_accumulation_steps: 2, num_train_epochs: 3, ", keys, "}"),
+      str("{informs: [{data_files: \"", (folder / "answers.jsonl").string(), "\"}]}"));
+  models::LoadOptions load = parts.load;
+  load.training = false;
+  parts.side.teacher.model = models::load_model(test::test_data("models/stories260K-hf"), load);
+  return parts;
+}
+
+// The values of a metric of the first step.
+double first_value(const TemporaryFolder& folder, const std::string& name) {
+  const std::string lines = test::read_file(folder / "out/small/metrics.jsonl");
+  const Value record = parse_json(lines.substr(0, lines.find('\n')));
+  const Value* const value = record.find(name);
+  return value ? value->as_double().value_or(NAN) : NAN;
+}
+
+TEST(Gkd, GoesOnToTheBitWithItsOwnSamples) {
+  const std::string keys = "trainer_type: gkd, lmbda: 0.5, max_new_tokens: 5, seq_kd: true, beta: 0.9";
+  const TemporaryFolder straight, stopped;
+  const test::LogLines log;
+  Trainer whole(sampling_run(straight, keys));
+  EXPECT_EQ(whole.run().step, 6);
+  Trainer(sampling_run(stopped, keys + ", max_training_steps: 3")).run();
+  Trainer second(sampling_run(stopped, keys + ", max_training_steps: 6"));
+  EXPECT_EQ(second.plan().from_step, 3);
+  second.run();
+  EXPECT_EQ(weights_of(second.model()), weights_of(whole.model()));
+}
+
+TEST(OnPolicyDistillation, SamplesFromTheStudentWhoseDivergenceFromItselfIsZero) {
+  const TemporaryFolder folder;
+  const test::LogLines log;
+  Trainer(sampling_run(folder,
+                       "trainer_type: on_policy_distillation, max_completion_length: 6, alpha: 1.0, "
+                       "num_generations_per_prompt: 2, max_training_steps: 1"))
+      .run();
+  EXPECT_NEAR(first_value(folder, "divergence"), 0, 1e-5);
+  EXPECT_GT(first_value(folder, "entropy"), 0.1);
+  // Eight completions of at most six tokens, after prompts of a dozen.
+  EXPECT_GT(first_value(folder, "num_tokens"), 8 * 12);
+}
+
+TEST(SeqKd, LearnsTheTeachersTexts) {
+  const TemporaryFolder folder;
+  const test::LogLines log;
+  Trainer(sampling_run(folder,
+                       "trainer_type: seq_kd, temperature_sampling: 0, max_completion_length: 6, "
+                       "max_training_steps: 1"))
+      .run();
+  EXPECT_EQ(first_value(folder, "mean_token_accuracy"), 1) << "the likeliest tokens of the same weights";
+  TrainerParts parts = sampling_run(folder,
+                                    "trainer_type: seq_kd, temperature_sampling: 0, "
+                                    "num_generations_per_prompt: 2, resume_if_possible: false");
+  EXPECT_EQ(refusal([&] { Trainer(std::move(parts)); }),
+            "trainer.num_generations_per_prompt: 2 completions of a prompt would all be equal\n"
+            "    set temperature_sampling above 0, or num_generations_per_prompt: 1");
+}
+
+TEST(SparseDistillation, RefusesAnInfiniteDivergence) {
+  const TemporaryFolder folder;
+  TrainerParts parts = sampling_run(folder, "trainer_type: sparse_distillation, beta: 1");
+  EXPECT_EQ(refusal([&] { Trainer(std::move(parts)); }),
+            "trainer.beta: the reverse divergence from the teacher's likeliest tokens alone is infinite\n"
+            "    give a beta below 1, or trainer_type: distillation");
+}
+
+TEST(Gkd, RefusesTextsWithoutAPromptIfItSamples) {
+  const TemporaryFolder folder;
+  TrainerParts parts = small_run(folder.path(), "{trainer_type: gkd, lmbda: 1.0}");
+  parts.side.teacher.model = models::copy_model(*parts.model);
+  EXPECT_EQ(test::replaced(refusal([&] { Trainer(std::move(parts)); }), folder.path().string(), "FOLDER"),
+            "FOLDER/lines.txt:1: a text has no prompt that could be continued\n"
+            "    give messages or prompt + completion, or set lmbda: 0 and seq_kd: false");
+}
+
+}  // namespace
+}  // namespace easydel::train
