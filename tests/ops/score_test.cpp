@@ -6,6 +6,8 @@
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
+#include "easydel/ops/logit_chunks.h"
+
 namespace easydel::ops {
 namespace {
 
