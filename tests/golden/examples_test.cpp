@@ -162,6 +162,18 @@ TEST(Examples, PreferencesGrowAMarginBetweenTheEndings) {
   EXPECT_GT(margins.back(), 0.05);
 }
 
+TEST(Examples, DistillationTeachesMoreThanTheTextsAlone) {
+  Example taught, alone;
+  const Ran ran = taught.run("19_distillation.yaml", {});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const Ran plain = alone.run("19_distillation.yaml", {"trainer.trainer_type=sft"});
+  ASSERT_EQ(plain.status, 0) << plain.err;
+  const std::vector<double> a = taught.values("eval_cross_entropy"), b = alone.values("eval_loss");
+  ASSERT_FALSE(a.empty());
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_LT(a.back(), b.back() - 0.1);
+}
+
 TEST(Examples, TwoRanksLearnWhatOneRankLearns) {
   Example two, one;
   const std::vector<std::string> shorter = {"trainer.max_training_steps=3", "trainer.report_steps=1"};

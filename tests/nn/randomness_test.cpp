@@ -3,7 +3,10 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 namespace easydel::nn {
 namespace {
@@ -51,6 +54,30 @@ TEST(Randomness, LeavesOutAShareOfTheLayers) {
   EXPECT_GT(left_out, 60);
   EXPECT_LT(left_out, 140);
   EXPECT_FALSE(training().leaves_out("model.layers.0", 0.0));
+}
+
+// arXiv:2310.05914: uniform in (-alpha, alpha) / sqrt(length * size), by each sequence's own length.
+TEST(Randomness, NoiseOfEmbeddingsIsUniformAndScaledByTheSequence) {
+  Randomness random;
+  random.seed = 3, random.step = 5;
+  const Tensor x = at::zeros({500, 64});
+  const std::vector<int64_t> cu_seqlens{0, 100, 500};
+  random.embedding_noise = 5;
+  EXPECT_TRUE(random.noised_embeddings(x, cu_seqlens).equal(x)) << "not while training";
+  random.training = true;
+  const Tensor noise = random.noised_embeddings(x, cu_seqlens);
+  for (size_t s = 0; s < 2; ++s) {
+    const Tensor part = noise.slice(0, cu_seqlens[s], cu_seqlens[s + 1]);
+    const double bound = 5 / std::sqrt(double(part.numel()));
+    EXPECT_LT(part.abs().max().item<double>(), bound);
+    EXPECT_GT(part.abs().max().item<double>(), 0.99 * bound);
+    EXPECT_NEAR(part.mean().item<double>(), 0, 0.03 * bound);
+    EXPECT_NEAR(part.square().mean().item<double>(), bound * bound / 3, 0.02 * bound * bound);
+  }
+  // A token's noise depends on its place in the step alone.
+  Randomness later = random;
+  later.first_token = 100;
+  EXPECT_TRUE(later.noised_embeddings(x.slice(0, 100), {0, 400}).equal(noise.slice(0, 100)));
 }
 
 }  // namespace

@@ -36,6 +36,23 @@ TEST(LossCurve, DrawsTrainingAndEvaluation) {
   EXPECT_EQ(points(svg, "#d9822b"), 1u);
 }
 
+TEST(AllCurves, HasAPanelForEveryNumber) {
+  const test::TemporaryFolder folder;
+  const auto file = folder / "metrics.jsonl";
+  {
+    Records records(file, 0);
+    for (int step = 1; step <= 3; ++step) {
+      StepReport one = report(step, 5 - step);
+      one.metrics = {{"rewards/margins", 0.1 * step}};
+      records.add(as_record(one, ""));
+    }
+  }
+  const std::string svg = all_curves(file, "run", "");
+  for (const char* name : {">loss<", ">learning_rate<", ">rewards/margins<"})
+    EXPECT_NE(svg.find(name), std::string::npos) << name;
+  EXPECT_EQ(svg.find(">step</text>\n<polyline"), svg.find(">step</text>"));
+}
+
 TEST(LossCurve, LeavesOutLossesThatAreNotFinite) {
   const test::TemporaryFolder folder;
   test::write_file(folder / "metrics.jsonl",

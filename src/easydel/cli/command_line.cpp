@@ -50,6 +50,7 @@ struct Options {
   MergeOptions merge;
   DescribeModelOptions model;
   DescribeMeshOptions mesh;
+  DescribeRunOptions run_folder;
   DataCommand data;
   std::vector<std::string> files, plugins;
   probe::ToolsCommand tools;
@@ -367,7 +368,7 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("--dtype", o.merge.dtype, "Dtype of the saved weights: auto (the model's), fp32, bf16");
 
   add_data_commands(app, o, look);
-  CLI::App* const describe = app.add_subcommand("describe", "Describe a model, a mesh or a key");
+  CLI::App* const describe = app.add_subcommand("describe", "Describe a model, a mesh, a training run or a key");
   describe->group(look);
   describe->require_subcommand(1);
   describe->fallthrough();
@@ -383,6 +384,10 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("--hosts", o.mesh.hosts, "Number of hosts; for sharding.dcn_axis_dims")
       ->check(CLI::Range(1, 1 << 20));
   one->add_option("--rank", o.mesh.rank, "Rank whose shards are shown")->check(CLI::Range(0, 1 << 20));
+  one = add_command(*describe, o, "run", "Show what a training run was and its losses, or in what two runs differ", "",
+                    [&o] { return run_describe_run(o.run_folder); });
+  one->add_option("folder", o.run_folder.folder, "Folder of the run, with metrics.jsonl")->required();
+  one->add_option("other", o.run_folder.other, "Folder of a run to compare with");
   one = add_command(*describe, o, "keys", "Explain the keys of a run", "",
                     [&o] { return run_describe_keys(o.keys, o.markdown); });
   one->add_option("path", o.keys, "Section or key, for example trainer or mixture.informs; default: all");

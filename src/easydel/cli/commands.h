@@ -115,6 +115,11 @@ struct DescribeMeshOptions {
   int64_t devices = 0, hosts = 1, rank = 0;
 };
 int run_describe_mesh(const DescribeMeshOptions& options);
+struct DescribeRunOptions {
+  std::string folder;  // of the run, or of one of its checkpoints
+  std::string other;   // of another run to compare with; empty: none
+};
+int run_describe_run(const DescribeRunOptions& options);
 // The keys at and below `path` ("trainer", "mixture.informs"); empty: all.
 int run_describe_keys(const std::string& path, bool markdown);
 int run_config_schema();

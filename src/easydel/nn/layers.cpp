@@ -49,14 +49,15 @@ Tensor Linear::gated(const Tensor& gate, const Tensor& up, ops::Activation kind,
 }
 
 Embedding::Embedding(const Scope& scope, int64_t rows, int64_t size, double deviation, Split split, int64_t padding)
-    : padding_(padding) {
+    : padding_(padding), of_tokens_(split == Split::vocabulary) {
   Initial initial = Initial::normal(deviation);
   initial.zero_row = padding;
   weight_ = scope.parameter("weight", {rows, size}, Role::embedding, {split, initial, "embedding", false});
 }
 
 Tensor Embedding::operator()(const Tensor& indices, Pass& pass) const {
-  return weight_.entry().weight->lookup(indices, padding_, pass);
+  const Tensor out = weight_.entry().weight->lookup(indices, padding_, pass);
+  return of_tokens_ ? pass.random().noised_embeddings(out, pass.stream().cu_seqlens) : out;
 }
 
 Norm::Norm(const Scope& scope, int64_t size, const Options& options) : options_(options) {

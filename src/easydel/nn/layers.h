@@ -50,6 +50,7 @@ class Embedding {
  private:
   Parameter weight_;
   int64_t padding_;
+  bool of_tokens_;  // instead of positions or types of tokens
 };
 
 enum class NormKind : uint8_t { rms, layer };

@@ -1,5 +1,7 @@
 #include "easydel/nn/randomness.h"
 
+#include <cmath>
+
 #include "easydel/base/error.h"
 #include "easydel/ops/dropout.h"
 
@@ -13,6 +15,16 @@ Tensor Randomness::dropout(std::string_view name, const Tensor& x, double rate) 
 Tensor Randomness::jitter(std::string_view name, const Tensor& x, double amount) const {
   if (!training || amount <= 0.0) return x;
   return ops::jitter(x, amount, key(name), first_token);
+}
+
+Tensor Randomness::noised_embeddings(const Tensor& x, const std::vector<int64_t>& cu_seqlens) const {
+  if (!training || embedding_noise <= 0.0) return x;
+  Tensor noise = uniform("embedding_noise", x.size(0), x.size(1)).mul(2.0).sub_(1.0);
+  for (size_t s = 0; s + 1 < cu_seqlens.size(); ++s) {
+    const auto elements = double((cu_seqlens[s + 1] - cu_seqlens[s]) * x.size(1));
+    if (elements > 0) noise.slice(0, cu_seqlens[s], cu_seqlens[s + 1]).mul_(embedding_noise / std::sqrt(elements));
+  }
+  return x + noise.to(x.options().requires_grad(false));
 }
 
 Tensor Randomness::uniform(std::string_view name, int64_t tokens, int64_t channels) const {

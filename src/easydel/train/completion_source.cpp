@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "easydel/base/error.h"
-#include "easydel/tensor/random.h"
 
 namespace easydel::train {
 namespace {
@@ -53,21 +52,22 @@ CompletionOptions completion_options(const TeachingKeys& keys, const Setting& se
 std::vector<MicroBatch> CompletionSource::step(int64_t step) {
   std::vector<MicroBatch> micros = rows_->step(step);
   sampled_.clear();
-  for (size_t m = 0; m < micros.size(); ++m) {
+  uint64_t prompt = 0, micro_size = 0;  // of the step's, the first of a micro-batch
+  for (size_t m = 0; m < micros.size(); prompt += micro_size, ++m) {
+    micro_size = micros[m].size();
     const Sampler* const sampler = options_.sampler_of(step, int64_t(m));
     if (!sampler) continue;
-    std::vector<std::vector<int32_t>> prompts;
-    for (const data::Example* example : micros[m]) prompts.push_back(prompt_of(*example, options_.max_prompt_length));
-    generation::GenerationConfig config = options_.generation;
-    const tensor::Key key = tensor::key_of(config.seed, str("completions/", step, "/", m));
-    config.seed = uint64_t(key.high) << 32 | key.low;
-    const auto completions = sampler->run(prompts, config);
-    const auto each = size_t(config.num_return_sequences);
+    std::vector<SampleRequest> prompts;
+    for (const data::Example* example : micros[m])
+      prompts.push_back({prompt_of(*example, options_.max_prompt_length),
+                         draw_seed(options_.generation.seed, step, prompt + prompts.size())});
+    const std::vector<Sample> completions = sampler->sample(prompts, options_.generation);
+    const auto each = size_t(options_.generation.num_return_sequences);
     micros[m].clear();
     for (size_t i = 0; i < completions.size(); ++i) {
-      std::vector<int32_t> ids = prompts[i / each];
+      std::vector<int32_t> ids = prompts[i / each].prompt;
       std::vector<uint8_t> learn(ids.size(), 0);
-      ids.insert(ids.end(), completions[i].begin(), completions[i].end());
+      ids.insert(ids.end(), completions[i].ids.begin(), completions[i].ids.end());
       learn.resize(ids.size(), 1);
       sampled_.push_back(std::make_unique<data::Example>());
       sampled_.back()->add_sequence(ids, learn);

@@ -1,4 +1,4 @@
-// The loss curve as SVG: two polylines over a grid, readable on light and dark pages.
+// Curves of metrics as SVG: two polylines over a grid, readable on light and dark pages.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -55,34 +55,19 @@ std::string polyline(const Curve& curve, const Axis& x, const Axis& y, const std
   return out + "\"/>\n" + marks;
 }
 
-}  // namespace
-
-std::string loss_curve(const std::filesystem::path& metrics, const std::string& title, const std::string& prefix) {
-  Curve training, evaluation;
-  const std::string before = prefix.empty() ? "" : prefix + "/";
-  data::for_each_line(metrics, [&](std::string_view line, int64_t) {
-    const Value record = parse_json(line, metrics.string());
-    const double step = record.find("step") ? record.find("step")->as_double().value_or(0) : 0;
-    for (const auto& [name, curve] :
-         {std::pair{before + "loss", &training}, std::pair{before + "eval_loss", &evaluation}})
-      if (const Value* loss = record.find(name); loss && std::isfinite(loss->as_double().value_or(NAN)))
-        curve->points.emplace_back(step, *loss->as_double());
-    return true;
-  });
+// One picture of both curves, without the element around it.
+std::string panel(const Curve& training, const Curve& evaluation, const std::string& title) {
   double low_x = 0, high_x = 1, low = INFINITY, high = -INFINITY;
   for (const Curve* curve : {&training, &evaluation})
-    for (const auto& [step, loss] : curve->points) {
+    for (const auto& [step, value] : curve->points) {
       high_x = std::max(high_x, step);
-      low = std::min(low, loss);
-      high = std::max(high, loss);
+      low = std::min(low, value);
+      high = std::max(high, value);
     }
   if (!(low <= high)) low = 0, high = 1;
   const double margin = std::max((high - low) * 0.05, std::abs(high) * 1e-3 + 1e-9);
   const Axis x{low_x, high_x, left, width - right}, y{low - margin, high + margin, height - bottom, top};
-
-  std::string out = str("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", width, " ", height,
-                        "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#808080\">\n<text x=\"", left,
-                        "\" y=\"22\" font-size=\"15\">", escaped(title), "</text>\n");
+  std::string out = str("<text x=\"", left, "\" y=\"22\" font-size=\"15\">", escaped(title), "</text>\n");
   for (const double tick : ticks(y.low, y.high))
     out += str("<line x1=\"", left, "\" x2=\"", width - right, "\" y1=\"", y.at(tick), "\" y2=\"", y.at(tick),
                "\" stroke=\"#80808040\"/>\n<text x=\"", left - 8, "\" y=\"", y.at(tick) + 4, "\" text-anchor=\"end\">",
@@ -94,9 +79,60 @@ std::string loss_curve(const std::filesystem::path& metrics, const std::string& 
       str("<text x=\"", (left + width - right) / 2, "\" y=\"", height - 8, "\" text-anchor=\"middle\">step</text>\n");
   out += polyline(training, x, y, "#3b82c4", training.points.size() == 1);
   out += polyline(evaluation, x, y, "#d9822b", true);
-  out += str("<text x=\"", width - right, "\" y=\"22\" text-anchor=\"end\"><tspan fill=\"#3b82c4\">training</tspan>",
-             evaluation.points.empty() ? "" : "  <tspan fill=\"#d9822b\">evaluation</tspan>", "</text>\n</svg>\n");
+  return out + str("<text x=\"", width - right,
+                   "\" y=\"22\" text-anchor=\"end\"><tspan fill=\"#3b82c4\">training</tspan>",
+                   evaluation.points.empty() ? "" : "  <tspan fill=\"#d9822b\">evaluation</tspan>", "</text>\n");
+}
+
+constexpr const char* style = "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#808080\">\n";
+
+struct Curves {
+  Curve training, evaluation;
+};
+
+// Of every finite number in metrics.jsonl, in the order in which the names appear.
+std::vector<std::pair<std::string, Curves>> read_curves(const std::filesystem::path& metrics,
+                                                        const std::string& prefix) {
+  std::vector<std::pair<std::string, Curves>> out;
+  const std::string before = prefix.empty() ? "" : prefix + "/";
+  data::for_each_line(metrics, [&](std::string_view line, int64_t) {
+    const Value record = parse_json(line, metrics.string());
+    const double step = record.find("step") ? record.find("step")->as_double().value_or(0) : 0;
+    for (const auto& [key, value] : record.entries) {
+      const std::optional<double> number = value.as_double();
+      if (key == "step" || !number || !std::isfinite(*number)) continue;
+      std::string name = key.starts_with(before) ? key.substr(before.size()) : key;
+      const bool evaluation = name.starts_with("eval_");
+      if (evaluation) name.erase(0, 5);
+      auto found = std::ranges::find(out, name, &std::pair<std::string, Curves>::first);
+      if (found == out.end()) found = out.insert(out.end(), {name, {}});
+      (evaluation ? found->second.evaluation : found->second.training).points.emplace_back(step, *number);
+    }
+    return true;
+  });
   return out;
+}
+
+}  // namespace
+
+std::string loss_curve(const std::filesystem::path& metrics, const std::string& title, const std::string& prefix) {
+  Curves loss;
+  for (auto& [name, curves] : read_curves(metrics, prefix))
+    if (name == "loss") loss = std::move(curves);
+  return str("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", width, " ", height, style,
+             panel(loss.training, loss.evaluation, title), "</svg>\n");
+}
+
+std::string all_curves(const std::filesystem::path& metrics, const std::string& title, const std::string& prefix) {
+  const auto curves = read_curves(metrics, prefix);
+  const size_t rows = (curves.size() + 1) / 2;
+  std::string out = str("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", 2 * width, " ",
+                        double(rows) * height, style, "<title>", escaped(title), "</title>\n");
+  for (size_t i = 0; i < curves.size(); ++i)
+    out += str("<svg x=\"", double(i % 2) * width, "\" y=\"", double(i / 2) * height, "\" width=\"", width,
+               "\" height=\"", height, "\">\n",
+               panel(curves[i].second.training, curves[i].second.evaluation, curves[i].first), "</svg>\n");
+  return out + "</svg>\n";
 }
 
 }  // namespace easydel::train

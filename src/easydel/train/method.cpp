@@ -19,6 +19,7 @@ models::Outputs Forwarding::run(const models::Model& model, const Batch& batch, 
   pass.random().step = step;
   pass.random().first_token = first_token;
   if (routers) pass.request("expert_tokens");
+  pass.random().embedding_noise = embedding_noise;
   pass.activations().capture = capture;
   if (attention_weights) pass.request("attn_weights");
   models::Outputs outputs = model.forward({batch.tokens}, pass);

@@ -65,6 +65,7 @@ struct Forwarding {
   // layer's path and ".attn_weights".
   std::function<void(std::string_view name, const Tensor&)> capture = {};
   bool attention_weights = false;
+  double embedding_noise = 0;  // nn::Randomness
 
   // Runs the model on the batch. `pass` is set to the pass that was created; heads receive it, too. The trainer adds
   // router losses.

@@ -78,5 +78,7 @@ class Records {
 
 // The curve of the losses in metrics.jsonl (training and evaluation) as an SVG picture.
 std::string loss_curve(const std::filesystem::path& metrics, const std::string& title, const std::string& prefix);
+// The same of every number that is there, one below the other in two columns.
+std::string all_curves(const std::filesystem::path& metrics, const std::string& title, const std::string& prefix);
 
 }  // namespace easydel::train

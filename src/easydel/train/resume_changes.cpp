@@ -43,6 +43,7 @@ constexpr auto without_effect = std::to_array<std::string_view>({
     "trainer.log_steps",
     "trainer.report_steps",
     "trainer.report_metrics",
+    "trainer.tensorboard",
     "trainer.log_grad_norms",
     "trainer.progress_bar_type",
     "trainer.training_time_limit",

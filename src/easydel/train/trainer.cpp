@@ -67,6 +67,7 @@ Forwarding Trainer::forwarding(bool training) const {
   Forwarding out;
   out.checkpointing = training ? parts_.checkpointing : nn::CheckpointPolicy();
   out.training = training;
+  out.embedding_noise = config().neftune_noise_alpha.value_or(0);
   out.seed = uint64_t(config().shuffle_seed_train);
   return out;
 }

@@ -146,7 +146,7 @@ struct TrainerConfig {
   int64_t warmup_steps = 0;
   double warmup_ratio = 0;
   std::vector<LearningRate> learning_rates;
-  std::optional<double> ema_decay;
+  std::optional<double> ema_decay, neftune_noise_alpha;
   double weight_decay = 0.01;
   std::optional<std::string> weight_decay_pattern;
   std::optional<double> clip_grad;
@@ -192,6 +192,7 @@ struct TrainerConfig {
   int64_t log_steps = 10;
   int64_t report_steps = 5;
   bool report_metrics = true;
+  bool tensorboard = true;
   bool log_grad_norms = true;
   ProgressBar progress_bar_type = ProgressBar::tqdm;
   std::optional<std::string> training_time_limit;
@@ -252,6 +253,9 @@ struct TrainerConfig {
                              "evaluations see, and checkpoints have it in the folder ema. Costs fp32 memory of one "
                              "more copy. null: none.",
                              between(0, 1)),
+        field<&C::neftune_noise_alpha>("Add uniform noise to the embeddings while training, of at most this / "
+                                       "sqrt(tokens of the sequence * hidden size) (arXiv:2310.05914); null: none.",
+                                       at_least(0)),
         field<&C::weight_decay>("Decoupled; norms and biases are not decayed.", at_least(0)),
         field<&C::weight_decay_pattern>("Regular expression; only parameters that it finds are decayed."),
         field<&C::clip_grad>("Largest global norm of the gradient; null: not clipped.", above(0),
@@ -310,7 +314,8 @@ struct TrainerConfig {
         field<&C::hub_private_repo>("If this run creates the repository, make it private."),
         field<&C::log_steps>("Steps between lines of the log.", at_least(1)),
         field<&C::report_steps>("Steps between records of metrics.jsonl.", at_least(1)),
-        field<&C::report_metrics>("Write metrics.jsonl and the loss curve, loss.svg."),
+        field<&C::report_metrics>("Write metrics.jsonl and its curves, loss.svg and curves.svg."),
+        field<&C::tensorboard>("Write an event file of TensorBoard into the run's folder, with report_metrics."),
         field<&C::log_grad_norms>("Record the norm of the gradient."),
         field<&C::progress_bar_type>("tqdm and rich draw a bar; json prints a line of JSON for each record."),
         field<&C::training_time_limit>("Save and stop after this time: 30s, 50min, 23h."),

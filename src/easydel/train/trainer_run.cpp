@@ -13,6 +13,7 @@
 #include "easydel/kernels/peak.h"
 #include "easydel/ops/product.h"
 #include "easydel/tensor/executor.h"
+#include "easydel/train/event_file.h"
 #include "easydel/train/interrupt.h"
 #include "easydel/train/time_left.h"
 #include "easydel/train/trainer.h"
@@ -68,6 +69,8 @@ class Trainer::Course {
     if (config_.report_metrics && trainer.ranks_.first()) {
       files::make_directories(trainer.checkpoints_.folder());
       records_.emplace(metrics_file(), plan_.from_step, prefix());
+      if (config_.tensorboard) events_.emplace(trainer_.checkpoints_.folder(), plan_.from_step);
+      if (events_ && plan_.from_step == 0) events_->add_text(0, "configuration", to_json(trainer_.document(), 2));
     }
   }
 
@@ -142,8 +145,10 @@ class Trainer::Course {
     records_.reset();
     try {
       files::write(trainer_.checkpoints_.folder() / "loss.svg", loss_curve(metrics_file(), trainer_.title(), prefix()));
+      files::write(trainer_.checkpoints_.folder() / "curves.svg",
+                   all_curves(metrics_file(), trainer_.title(), prefix()));
     } catch (const UserError& error) {  // the run itself is saved
-      log::warning("the loss curve could not be written: ", error.headline());
+      log::warning("the curves could not be written: ", error.headline());
     }
   }
 
@@ -184,9 +189,14 @@ class Trainer::Course {
     if (recorded) {
       StepReport record = report;
       record.loss = std::exchange(history_.unrecorded_loss, 0) / double(std::exchange(history_.unrecorded_steps, 0));
-      if (records_) records_->add(as_record(record, prefix()));
+      report_record(as_record(record, prefix()));
     }
     watcher_.stepped(report);
+  }
+
+  void report_record(const Value& record) {
+    if (records_) records_->add(record);
+    if (events_) events_->add(record);
   }
 
   int stop_signal() const {
@@ -255,7 +265,7 @@ class Trainer::Course {
     report.step = outcome_.step;
     paused_ += report.seconds;
     time_left_.add_evaluation(report.seconds);
-    if (records_) records_->add(as_record(report, prefix()));
+    report_record(as_record(report, prefix()));
     watcher_.evaluated(report);
     const RunHistory::Evaluation evaluation{report.step, report.loss};
     if (!history_.first_evaluation) history_.first_evaluation = evaluation;
@@ -334,6 +344,7 @@ class Trainer::Course {
   const Stop stop_;
   const double seconds_before_;  // of the processes before
   std::optional<Records> records_;
+  std::optional<EventFile> events_;
   std::optional<double> peak_;
   double flops_per_token_ = 0, limit_ = INFINITY;
   Clock::time_point begin_ = Clock::now();
