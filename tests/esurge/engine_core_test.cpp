@@ -138,6 +138,35 @@ TEST(Engine, MakesTheCallsThatALanguageAsksFor) {
   EXPECT_THROW(engine.generate(both), UserError);
 }
 
+TEST(Engine, EndsReasoningWhenItsBudgetIsUsedUp) {
+  Engine engine(story());
+  const auto text_of = [&](int64_t budget, const std::string& begun, const std::string& answer) {
+    Request request = request_of("Tom", 60);
+    request.sampling.guided_decoding.reset();
+    request.sampling.seed = 1;
+    // Whatever the model wants to write, it is `answer`, as far as the budget lets it.
+    if (!answer.empty()) {
+      request.sampling.guided_decoding = GuidedDecoding{};
+      request.sampling.guided_decoding->regex = answer;
+    }
+    const auto end = text::reasoning_end({"", "qwen3"}, begun, text::OutputOptions::Thinking::unset);
+    request.reasoning_budget = ReasoningBudget{budget, *end};
+    const RequestOutput output = engine.generate(request);
+    EXPECT_EQ(output.error, "");
+    return output.outputs.at(0).text;
+  };
+  const std::string inside = text_of(5, "<think>\n", "");
+  const size_t end = inside.find("</think>");
+  ASSERT_NE(end, std::string::npos) << inside;
+  EXPECT_EQ(inside.find("</think>", end + 1), std::string::npos) << "it ends once: " << inside;
+  EXPECT_LT(end, 40u);
+  EXPECT_LE(text_of(0, "<think>\n", "").find("</think>"), 1u) << "perhaps after a space";
+  // Reasoning that ended by itself, and an answer that does not begin with it, are left alone.
+  EXPECT_EQ(text_of(20, "<think>\n", "a</think>bcdefghijklmnopq"), "a</think>bcdefghijklmnopq");
+  EXPECT_EQ(text_of(3, "", "abcdefghijklmnopqrstuvw"), "abcdefghijklmnopqrstuvw");
+  EXPECT_FALSE(text::reasoning_end({"", "qwen3"}, "<think>\n\n</think>\n", text::OutputOptions::Thinking::unset));
+}
+
 TEST(Engine, EndsAStreamThatItsReaderLeaves) {
   Engine engine(story());
   int calls = 0;

@@ -139,7 +139,10 @@ TEST(AnswerLanguage, KeepsStrictArgumentsToTheirSchemaUnderAuto) {
   EXPECT_EQ(read(language, "<tool_call>\n{\"name\": \"other"), Reading::refused);
   Value free = own;
   free.items[0].find("function")->set("strict", Value::boolean(false));
-  EXPECT_EQ(answer_language({"hermes", ""}, rules_of(free, false)), std::nullopt);
+  AnswerRules others = rules_of(free, false);
+  EXPECT_EQ(answer_language({"hermes", ""}, others).has_value(), false);
+  others.restricted = true;
+  EXPECT_EQ(read(*answer_language({"hermes", ""}, others), "a <tool_call>\n{\"name\": \"other"), Reading::refused);
 }
 
 TEST(AnswerLanguage, LetsReasoningComeFirst) {

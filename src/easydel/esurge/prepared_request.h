@@ -26,6 +26,7 @@ struct PreparedRequest {
   int64_t truncated_tokens = 0, capped_tokens = 0;
   std::vector<uint64_t> allowed = {};  // a bit for each token; empty: all are allowed
   std::shared_ptr<const text::constrain::Constraint> constraint = nullptr;
+  std::shared_ptr<const text::Tokenizer> tokenizer = nullptr;
   // Of a conversation: how its answer is parsed, and the part of the answer that the prompt ends with.
   text::OutputFormat format = {};
   std::string begun = {};

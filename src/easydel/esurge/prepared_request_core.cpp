@@ -38,6 +38,30 @@ uint64_t new_seed() {
   return (uint64_t(device()) << 31) ^ device();
 }
 
+// Forces the end of the reasoning where its budget is used up; elsewhere `others` decide.
+generation::AllowedTokens within_budget(const ReasoningBudget& budget, std::shared_ptr<const text::Tokenizer> tokenizer,
+                                        size_t prompt, int64_t vocabulary, generation::AllowedTokens others) {
+  const std::vector<TokenId> end = tokenizer->encode(budget.end.close, {.add_special_tokens = false});
+  const auto is_in = [](const std::string& text) {
+    return [&text](const std::string& marker) { return text.find(marker) != std::string::npos; };
+  };
+  return [=, mask = std::vector<uint64_t>(text::constrain::mask_words(vocabulary))](
+             std::span<const TokenId> before) mutable -> std::span<const uint64_t> {
+    const size_t answered = before.size() - prompt, most = size_t(budget.tokens);
+    bool forced = answered >= most && answered - most < end.size();
+    if (forced) {
+      const std::span<const TokenId> reasoning = before.subspan(prompt, most);
+      const std::string text = tokenizer->decode(reasoning, false);
+      const bool begun = budget.end.opens.empty() || std::ranges::any_of(budget.end.opens, is_in(text));
+      forced = begun && text.find(budget.end.close) == std::string::npos;
+    }
+    if (!forced && others) return others(before);
+    std::ranges::fill(mask, forced ? 0 : ~uint64_t(0));
+    if (forced) mask[size_t(end[answered - most]) / 64] = uint64_t(1) << (size_t(end[answered - most]) % 64);
+    return mask;
+  };
+}
+
 }  // namespace
 
 bool PreparedRequest::is_end(TokenId token) const {
@@ -59,6 +83,9 @@ generation::Chain PreparedRequest::chain(int64_t vocabulary, std::vector<double>
                "allow what the constraint needs");
       return std::span<const uint64_t>(both);
     };
+  if (request.reasoning_budget)
+    tokens =
+        within_budget(*request.reasoning_budget, tokenizer, scheduled.prompt.size(), vocabulary, std::move(tokens));
   if (tokens)
     tokens = [own = std::move(tokens), &mask_seconds](std::span<const TokenId> before) {
       const Clock::time_point began = Clock::now();
@@ -127,6 +154,7 @@ void RequestPreparer::settle_config(PreparedRequest& prepared) const {
   }
   for (const int64_t id : sampling.stop_token_ids) config.eos_token_id.push_back(id);
   check_ids(config.eos_token_id, "stop_token_ids", vocabulary_);
+  check_ids(config.suppress_tokens, "suppress_tokens", vocabulary_);
   for (const generation::SequenceBias& entry : config.sequence_bias) check_ids(entry.tokens, "logit_bias", vocabulary_);
   for (const std::string& word : sampling.bad_words) {
     if (!tokenizer_) refuse("bad_words", "the engine has no tokenizer", "give bad_words_ids in extra_args");
@@ -183,6 +211,8 @@ PreparedRequest RequestPreparer::prepare(Request request) const {
   out.truncated_tokens += fitted.truncated_tokens, out.capped_tokens = fitted.capped_tokens;
   settle_config(out);
   settle_constraint(out);
+  out.tokenizer = tokenizer_;
+  if (out.request.reasoning_budget && !tokenizer_) refuse("reasoning_budget", "needs a tokenizer");
   SchedulerRequest& scheduled = out.scheduled;
   scheduled.prompt = std::move(fitted.tokens);
   scheduled.choices = sampling.choices_drawn();

@@ -8,6 +8,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/esurge/sampling_params.h"
+#include "easydel/text/output/answer_language.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::esurge {
@@ -24,6 +25,12 @@ struct Conversation {
 // Text, token ids, or a conversation.
 using Prompt = std::variant<std::string, std::vector<TokenId>, Conversation>;
 
+// The reasoning at the beginning of an answer ends after this many tokens, unless it has ended before.
+struct ReasoningBudget {
+  int64_t tokens = 0;
+  text::ReasoningEnd end = {};
+};
+
 struct Request {
   Prompt prompt = {};
   SamplingParams sampling = {};
@@ -33,6 +40,7 @@ struct Request {
   std::optional<generation::GenerationConfig> generation = {};
   // A constraint on the answer that a document cannot say, instead of sampling.guided_decoding.
   std::optional<text::constrain::Language> constraint = {};
+  std::optional<ReasoningBudget> reasoning_budget = {};
 };
 
 // A request as a document: {"prompt": text or ids | "prompt_token_ids": ids | "messages": list, "tools"?: list,

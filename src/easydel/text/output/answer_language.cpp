@@ -118,29 +118,40 @@ class Calls {
   const AnswerRules& rules_;
 };
 
+const ReasoningFormat* reasoning_of(const OutputFormat& format) {
+  const ReasoningFormat* const out = format.reasoning.empty() ? nullptr : find_reasoning_format(format.reasoning);
+  return out && (out->harmony || !out->closes.empty()) ? out : nullptr;
+}
+
+// Whether an answer begins inside its reasoning, may begin it, or has none.
+enum class Beginning { inside, may_begin, without };
+Beginning beginning_of(const ReasoningFormat& format, const std::string& begun, OutputOptions::Thinking thinking) {
+  using Thinking = OutputOptions::Thinking;
+  using Start = ReasoningFormat::Start;
+  const auto has = [&](const Markers& markers) {
+    return std::ranges::any_of(markers, [&](const std::string& m) { return begun.find(m) != std::string::npos; });
+  };
+  if (has(format.closes)) return Beginning::without;  // the prompt has ended it
+  const bool implicit = thinking != Thinking::off &&
+                        (format.start == Start::implicit || (format.start == Start::asked && thinking == Thinking::on));
+  if (has(format.opens) || implicit) return Beginning::inside;
+  if (!format.prompt.empty() && begun.find(format.prompt) != std::string::npos) return Beginning::inside;
+  return thinking == Thinking::off || format.opens.empty() ? Beginning::without : Beginning::may_begin;
+}
+
 // `answer` after the reasoning that the format begins with, if it does.
 Language after_reasoning(Language answer, const OutputFormat& format, const AnswerRules& rules) {
-  const ReasoningFormat* const reasoning = format.reasoning.empty() ? nullptr : find_reasoning_format(format.reasoning);
-  if (!reasoning || reasoning->closes.empty()) return answer;
-  const Markers& closes = reasoning->closes;
-  Language blanks{.kind = Language::Kind::regex, .source = "[ \\n]{0,4}"};
+  const ReasoningFormat* const reasoning = reasoning_of(format);
+  if (!reasoning) return answer;
+  const Beginning beginning = beginning_of(*reasoning, rules.begun, rules.thinking);
+  if (beginning == Beginning::without) return answer;
+  const Language blanks{.kind = Language::Kind::regex, .source = "[ \\n]{0,4}"};
   Language reasoned{.kind = Language::Kind::free_text, .min = 1, .ends_text = true};
-  for (const std::string& close : closes) {
+  for (const std::string& close : reasoning->closes) {
     reasoned.choices.push_back(close);
     reasoned.parts.push_back(Language::sequence({blanks, answer}));
   }
-  const auto has = [&](const Markers& markers) {
-    return std::ranges::any_of(markers, [&](const std::string& m) { return rules.begun.find(m) != std::string::npos; });
-  };
-  const bool prompt_reason = !reasoning->prompt.empty() && rules.begun.find(reasoning->prompt) != std::string::npos;
-  if (has(closes)) return answer;  // the prompt has ended it
-  using Thinking = OutputOptions::Thinking;
-  using Start = ReasoningFormat::Start;
-  const bool implicit =
-      rules.thinking != Thinking::off &&
-      (reasoning->start == Start::implicit || (reasoning->start == Start::asked && rules.thinking == Thinking::on));
-  if (has(reasoning->opens) || prompt_reason || implicit) return reasoned;
-  if (rules.thinking == Thinking::off || reasoning->opens.empty()) return answer;
+  if (beginning == Beginning::inside) return reasoned;
   std::vector<Language> ways = {answer};
   for (const std::string& open : reasoning->opens)
     ways.push_back(Language::sequence({Language::marker(open), reasoned}));
@@ -149,11 +160,25 @@ Language after_reasoning(Language answer, const OutputFormat& format, const Answ
 
 }  // namespace
 
+std::optional<ReasoningEnd> reasoning_end(const OutputFormat& format, const std::string& begun,
+                                          OutputOptions::Thinking thinking) {
+  const ReasoningFormat* const reasoning = reasoning_of(format);
+  if (!reasoning) return std::nullopt;
+  if (reasoning->harmony)
+    refuse("thinking_budget", "answers in channels ('" + format.reasoning + "') cannot be cut there",
+           "use reasoning_effort");
+  const Beginning beginning = beginning_of(*reasoning, begun, thinking);
+  if (beginning == Beginning::without) return std::nullopt;
+  ReasoningEnd out{.close = reasoning->closes.front()};
+  if (beginning == Beginning::may_begin) out.opens = reasoning->opens;
+  return out;
+}
+
 std::optional<constrain::Language> answer_language(const OutputFormat& format, const AnswerRules& rules) {
   const bool strict = std::ranges::any_of(rules.tools, [](const Value* tool) { return is_strict(*tool); });
-  const bool calls_matter = rules.required || strict || (rules.content && !rules.tools.empty());
+  const bool calls_matter = rules.required || strict || rules.restricted || (rules.content && !rules.tools.empty());
   if (!calls_matter && !rules.content) return std::nullopt;
-  const ReasoningFormat* const reasoning = format.reasoning.empty() ? nullptr : find_reasoning_format(format.reasoning);
+  const ReasoningFormat* const reasoning = reasoning_of(format);
   if (reasoning && reasoning->harmony)
     refuse("response_format", "answers in channels ('" + format.reasoning + "') cannot be constrained",
            "leave tool_choice required, strict and response_format out");

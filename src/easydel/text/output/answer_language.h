@@ -17,11 +17,21 @@ struct AnswerRules {
   std::vector<const Value*> tools = {};
   bool required = false;                            // the answer is at least one call
   bool parallel = true;                             // it may have several
+  bool restricted = false;                          // there are others, which must not be called
   std::optional<constrain::Language> content = {};  // what content must be
   // As in OutputOptions.
   std::string begun = {};
   OutputOptions::Thinking thinking = OutputOptions::Thinking::unset;
 };
+
+// How the reasoning at the beginning of an answer ends.
+struct ReasoningEnd {
+  std::vector<std::string> opens = {};  // the answer has reasoning if it begins with one of these; empty: it has
+  std::string close = {};
+};
+// nullopt: there is no reasoning. UserError: it cannot be ended from outside.
+std::optional<ReasoningEnd> reasoning_end(const OutputFormat& format, const std::string& begun,
+                                          OutputOptions::Thinking thinking);
 
 // nullopt: the answer is free. UserError: the format's calls or reasoning cannot be constrained, but have to be.
 std::optional<constrain::Language> answer_language(const OutputFormat& format, const AnswerRules& rules);
