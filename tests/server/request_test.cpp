@@ -103,6 +103,15 @@ TEST(ChatRequest, ChecksToolsAndFormats) {
   EXPECT_EQ(wrong<ChatRequest>(chat(R"("top_logprobs": 1)")), "top_logprobs: is given without logprobs\n");
 }
 
+TEST(GenerationFields, AreOfTheirTypes) {
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("stop": 1)")), "stop: '1' is not a string\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("stop": ["a", 1.5], "user": 7)")),
+            "stop[1]: '1.5' is not a string\nuser: '7' is not a string\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("bad_words": [1])")), "bad_words[0]: '1' is not a string\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("user": true)")), "user: true is not a string\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("user": null, "stop": null, "seed": 1)")), "");
+}
+
 TEST(GenerationFields, ContradictEachOther) {
   EXPECT_EQ(wrong<ChatRequest>(chat(R"("n": 3, "best_of": 2)")), "best_of: 2 is less than n\n");
   EXPECT_EQ(wrong<ChatRequest>(chat(R"("stream": true, "best_of": 2)")),

@@ -107,7 +107,7 @@ TEST(ResponsesRequest, ReadsATurnOfItemsAsOneMessage) {
                         .second));
   EXPECT_EQ(messages_of(R"([{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}])"),
             to_json(read_value(R"({"m": [{"role": "assistant", "tool_calls": [{"id": "c", "type": "function",
-                                "function": {"name": "f", "arguments": "{}"}}], "content": null}]})")
+                                "function": {"name": "f", "arguments": "{}"}}], "content": ""}]})")
                         .entries[0]
                         .second));
 }
@@ -141,7 +141,7 @@ TEST(ResponseWriter, WritesTheWholeObject) {
                 id +
                 R"(","status":"completed","type":"message","role":"assistant","content":[{"type":"output_text",)"
                 R"("text":"hé","annotations":[],"logprobs":[]}]}],"usage":{"input_tokens":3,)"
-                R"("input_tokens_details":{"cached_tokens":1},"output_tokens":2,)"
+                R"("input_tokens_details":{"cache_write_tokens":0,"cached_tokens":1},"output_tokens":2,)"
                 R"("output_tokens_details":{"reasoning_tokens":1},"total_tokens":5}})");
 }
 
@@ -236,6 +236,12 @@ TEST(ResponseWriter, SaysHowAnAnswerEnded) {
   EXPECT_EQ(heard.types[heard.types.size() - 2], "error");
   EXPECT_EQ(heard.types.back(), "response.failed");
   EXPECT_EQ(test::member_of(heard.last, {"error", "code"}), "deadline");
+  ResponseWriter cancelled = writer_of(R"({"input": "a"})");
+  cancelled.piece({.content = "a"});
+  cancelled.fail({}, true);
+  EXPECT_EQ(test::member_of(cancelled.object(), {"status"}), "cancelled");
+  EXPECT_EQ(test::member_of(cancelled.object(), {"error"}), "null");
+  EXPECT_EQ(test::member_of(cancelled.object(), {"output", "0", "content", "0", "text"}), "a");
   ResponseWriter empty = writer_of(R"({"input": "a"})");
   empty.end(usage, 9);
   EXPECT_EQ(test::member_of(empty.object(), {"output", "0", "content", "0", "text"}), "");

@@ -111,6 +111,7 @@ class Api {
   std::function<std::string()> metrics_source_;
   std::function<Value()> metrics_document_;
   std::atomic<int64_t> in_flight_ = 0;
+  std::atomic<bool> large_body_seen_ = false;  // since memory was last given back
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, int>, int64_t> answered_;  // by route and status
 };

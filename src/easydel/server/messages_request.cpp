@@ -145,9 +145,9 @@ void add_assistant(const Value& content, Value& messages) {
     }
     texts = text_blocks(content);
   }
+  // Some templates cannot take null.
   const bool no_text = texts.is_list() && texts.items.empty();
-  const bool nothing = no_text && thinking.empty() && calls.items.empty();
-  message.set("content", nothing ? Value::text("") : no_text ? Value() : chat_content(texts));
+  message.set("content", no_text ? Value::text("") : chat_content(texts));
   if (!thinking.empty()) message.set("reasoning_content", Value::text(thinking));
   if (!calls.items.empty()) message.set("tool_calls", std::move(calls));
   messages.items.push_back(std::move(message));
@@ -231,7 +231,7 @@ ChatRequest chat_request_of(const MessagesFields& fields) {
   out.conversation.chat_template_kwargs = fields.chat_template_kwargs;
   // An answer that the client has begun is continued.
   const Value& last = out.conversation.messages.items.back();
-  if (text_of(last, "role") == "assistant" && member(last, "content") && !member(last, "tool_calls")) {
+  if (text_of(last, "role") == "assistant" && !text_of(last, "content").empty() && !member(last, "tool_calls")) {
     out.conversation.continue_final_message = true;
     out.conversation.add_generation_prompt = false;
   }

@@ -3,6 +3,7 @@
 #include "easydel/base/json_text.h"
 #include "easydel/base/names.h"
 #include "easydel/server/api.h"
+#include "easydel/server/chat_page.h"
 #include "easydel/server/openapi.h"
 
 namespace easydel::server {
@@ -68,6 +69,7 @@ void Api::add_own_routes() {
   serve("POST /v1/tools/execute", [](std::shared_ptr<Call> call) {
     call->refuse({.status = 501, .message = "This server runs no tools.", .code = "not_built"});
   });
+  serve("GET /", [](std::shared_ptr<Call> call) { call->respond(chat_page()); });
   serve("GET /openapi.json", [](std::shared_ptr<Call> call) { call->respond_json(200, openapi_document()); });
   serve("GET /metrics", [this](std::shared_ptr<Call> call) {
     const std::string* const accepted = call->request().header("accept");

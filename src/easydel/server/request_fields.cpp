@@ -4,6 +4,7 @@
 #include <array>
 
 #include "easydel/base/error.h"
+#include "easydel/config/codec.h"
 
 namespace easydel::server {
 namespace {
@@ -16,6 +17,34 @@ constexpr std::array not_served = {std::pair{"audio", "sound"}, std::pair{"modal
                                    std::pair{"prediction", "predicted outputs"},
                                    std::pair{"mm_processor_kwargs", "images and sound"}};
 
+// Whether the schema of a key takes values of one of these types; one that says nothing takes all.
+bool takes(const Value& schema, std::initializer_list<std::string_view> types) {
+  if (schema.entries.empty()) return true;
+  if (const Value* const ways = schema.find("anyOf"))
+    return std::ranges::any_of(ways->items, [&](const Value& way) { return takes(way, types); });
+  const Value* const type = schema.find("type");
+  return type && std::ranges::find(types, type->scalar) != types.end();
+}
+
+// The schema of a list's items; null: it says nothing of them.
+const Value* items_of(const Value& schema) {
+  if (const Value* const own = schema.find("items")) return own;
+  if (const Value* const ways = schema.find("anyOf"))
+    for (const Value& way : ways->items)
+      if (const Value* const own = items_of(way)) return own;
+  return nullptr;
+}
+
+void check_text(const Value& value, const Value& schema, const std::string& path, config::Problems& problems) {
+  if (value.kind == Value::Kind::plain && !value.as_bool() && takes(schema, {"string"}) &&
+      !takes(schema, {"integer", "number", "boolean"}))
+    problems.add(path, Place{}, config::shown(value) + " is not a string", "");
+  if (!value.is_list()) return;
+  const Value* const items = items_of(schema);
+  if (!items) return;
+  for (size_t i = 0; i < value.items.size(); ++i) check_text(value.items[i], *items, str(path, "[", i, "]"), problems);
+}
+
 }  // namespace
 
 void check_stops(std::string_view name, const std::vector<std::string>& stops, config::Keys& keys) {
@@ -25,6 +54,12 @@ void check_stops(std::string_view name, const std::vector<std::string>& stops, c
     if (stops[i].size() > max_stop_bytes)
       keys.refuse(str(name, "[", i, "]"), str("is longer than ", max_stop_bytes, " bytes"));
   }
+}
+
+void check_texts(const Value& body, const config::Section& section, config::Problems& problems) {
+  for (const auto& [name, value] : body.entries)
+    for (const config::Key& key : section.keys)
+      if (key.answers_to(name)) check_text(value, key.schema, name, problems);
 }
 
 void GenerationFields::settle(config::Keys& keys) {

@@ -116,6 +116,9 @@ struct RequestRules {
 // one of them would matter and is not served.
 std::vector<std::string> take_unknown_fields(Value& body, const config::Section& section);
 
+// JSON has types: a number or a boolean where a field is a text is a problem, though YAML would take it.
+void check_texts(const Value& body, const config::Section& section, config::Problems& problems);
+
 // Reads a request. `passed_over`: the names of fields that had no effect. UserErrors have paths of the body.
 template <config::Sectioned T>
 T read_request(Value body, const RequestRules& rules, std::vector<std::string>& passed_over) {
@@ -123,6 +126,7 @@ T read_request(Value body, const RequestRules& rules, std::vector<std::string>& 
   Value known = body;
   passed_over = take_unknown_fields(known, section);
   config::Problems problems("");
+  check_texts(known, section, problems);
   T out;
   config::read_section(section, rules.strict ? body : known, &out, "", problems);
   if (!problems.empty()) throw_problems(problems);

@@ -17,10 +17,10 @@ std::string value_member(const Value& value, std::string_view absent) {
 }
 
 std::string response_usage(const TokenUsage& usage) {
-  return str(R"({"input_tokens":)", usage.prompt_tokens, R"(,"input_tokens_details":{"cached_tokens":)",
-             usage.cached_tokens, R"(},"output_tokens":)", usage.completion_tokens,
-             R"(,"output_tokens_details":{"reasoning_tokens":)", usage.reasoning_tokens, R"(},"total_tokens":)",
-             usage.prompt_tokens + usage.completion_tokens, "}");
+  return str(R"({"input_tokens":)", usage.prompt_tokens,
+             R"(,"input_tokens_details":{"cache_write_tokens":0,"cached_tokens":)", usage.cached_tokens,
+             R"(},"output_tokens":)", usage.completion_tokens, R"(,"output_tokens_details":{"reasoning_tokens":)",
+             usage.reasoning_tokens, R"(},"total_tokens":)", usage.prompt_tokens + usage.completion_tokens, "}");
 }
 
 // Functions as the route has them, with the members that OpenAI's answers always have.
@@ -214,21 +214,18 @@ std::string ResponseWriter::end(const TokenUsage& usage, int64_t completed_at) {
   return out + event("response." + status_, R"("response":)" + object());
 }
 
-std::string ResponseWriter::fail(const ApiError& error) {
-  const std::string code = json_text(error.code.empty() ? "server_error" : error.code);
-  error_ = R"({"code":)" + code + R"(,"message":)" + json_text(error.message) + "}";
-  status_ = "failed";
+std::string ResponseWriter::fail(const ApiError& error, bool cancelled) {
   for (Item& item : items_)
     if (item.status == "in_progress") item.status = "incomplete";
-  std::string out = event("error", R"("code":)" + code + R"(,"message":)" + json_text(error.message) + R"(,"param":)" +
-                                       (error.param.empty() ? "null" : json_text(error.param)));
+  std::string out;
+  status_ = cancelled ? "cancelled" : "failed";
+  if (!cancelled) {
+    const std::string code = json_text(error.code.empty() ? "server_error" : error.code);
+    error_ = R"({"code":)" + code + R"(,"message":)" + json_text(error.message) + "}";
+    out = event("error", R"("code":)" + code + R"(,"message":)" + json_text(error.message) + R"(,"param":)" +
+                             (error.param.empty() ? "null" : json_text(error.param)));
+  }
   return out + event("response.failed", R"("response":)" + object());
-}
-
-void ResponseWriter::cancel() {
-  status_ = "cancelled";
-  for (Item& item : items_)
-    if (item.status == "in_progress") item.status = "incomplete";
 }
 
 }  // namespace easydel::server

@@ -36,8 +36,8 @@ class ResponseWriter {
   std::string piece(const ChatPiece& piece);
   // After the last piece. `completed_at`: seconds since 1970.
   std::string end(const TokenUsage& usage, int64_t completed_at);
-  std::string fail(const ApiError& error);
-  void cancel();  // what is there stays
+  // The answer ends here. `cancelled`: because its client wanted that; what is there stays, and no error is shown.
+  std::string fail(const ApiError& error, bool cancelled = false);
 
   std::string object() const;
   std::string output() const;  // its items, as a JSON list

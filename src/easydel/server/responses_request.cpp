@@ -155,7 +155,7 @@ class MessagesOfItems {
 
   Value take() {
     for (Value& message : out_.items)
-      if (!message.find("content")) message.set("content", Value());
+      if (!message.find("content")) message.set("content", Value::text(""));  // some templates cannot take null
     return std::move(out_);
   }
 

@@ -47,6 +47,8 @@ struct ServeConfig {
   std::vector<std::string> trusted_proxies;
   std::optional<int64_t> max_waiting_requests;
   bool strict_requests = false, allow_request_templates = false, shared_prefix_cache = false;
+  bool enable_response_store = true, default_store_responses = true;
+  int64_t max_stored_responses = 10000, max_stored_conversations = 1000;
   // Ours: keys, and what is kept on the disk.
   std::optional<std::string> api_keys_file, storage_dir;
   bool enable_persistence = true, enable_audit_logging = true;
@@ -119,6 +121,12 @@ struct ServeConfig {
                                            "for clients that you do not trust."),
         field<&C::shared_prefix_cache>("Let requests with different API keys share cached prefixes. Faster, but the "
                                        "time to the first token then tells what others have asked."),
+        field<&C::enable_response_store>("Keep responses of /v1/responses in memory, so that they can be read and gone "
+                                         "on with by the key that made them."),
+        field<&C::default_store_responses>("Whether a response is kept whose request does not say so."),
+        field<&C::max_stored_responses>("Number of responses that are kept; the least recently used ones go.",
+                                        between(1, 10000000)),
+        field<&C::max_stored_conversations>("The same of named conversations.", between(1, 10000000)),
         field<&C::api_keys_file>("File with the API keys, which the server writes when keys change; null: keys.json "
                                  "in storage_dir, or none."),
         field<&C::storage_dir>("Folder for keys, their usage and the audit log; null: they are kept in memory."),

@@ -21,8 +21,10 @@
 #include "easydel/base/log_fields.h"
 #include "easydel/base/names.h"
 #include "easydel/server/api.h"
+#include "easydel/server/conversation_answer.h"
 #include "easydel/server/http_server.h"
 #include "easydel/server/key_store.h"
+#include "easydel/server/response_store.h"
 #include "easydel/server/route_context.h"
 
 namespace easydel::server {
@@ -101,6 +103,8 @@ struct Server::Parts {
   explicit Parts(const ServeConfig& given)
       : config(given),
         keys(make_keys(config)),
+        responses({.responses = size_t(config.max_stored_responses),
+                   .conversations = size_t(config.max_stored_conversations)}),
         jobs({.max_requests = config.max_waiting_requests.value_or(0),
               .timeout_seconds = config.request_timeout_seconds,
               .overload_message = config.overload_message,
@@ -110,6 +114,8 @@ struct Server::Parts {
     add_chat_route(api, context);
     add_completion_route(api, context);
     add_model_routes(api, context);
+    add_message_routes(api, context);
+    add_response_routes(api, context, responses);
   }
 
   void save_keys() {
@@ -137,6 +143,7 @@ struct Server::Parts {
   const ServeConfig config;
   std::unique_ptr<KeyStore> keys;  // null: nothing needs a key
   ModelList models;
+  ResponseStore responses;
   AnswerJobs jobs;
   Api api;
   std::unique_ptr<HttpServer> http;
