@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Real clients against a server of the built program: the packages openai and anthropic, curl, and sockets.
+
+The packages go into a private environment (build/wire-venv, or EASYDEL_WIRE_VENV); where they cannot be installed, the check is
+counted as skipped. The tests are clients_test.py, for pytest.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+VENV = pathlib.Path(os.environ.get("EASYDEL_WIRE_VENV", HERE.parents[1] / "build" / "wire-venv"))
+PACKAGES = ["pytest", "openai", "anthropic"]
+INSTALL_SECONDS = 150
+
+
+def environment():
+    """The Python of the private environment, or why there is none."""
+    python = VENV / "bin" / "python"
+    test = [str(python), "-c", "import pytest, openai, anthropic"]
+    if python.exists() and subprocess.run(test, capture_output=True).returncode == 0:
+        return python, ""
+    for command in ([sys.executable, "-m", "venv", str(VENV)], [str(python), "-m", "pip", "install", "-q", *PACKAGES]):
+        try:
+            ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=INSTALL_SECONDS)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return None, str(error)
+        if ran.returncode != 0:
+            return None, (ran.stdout + ran.stderr).strip().splitlines()[-1:]
+    return python, ""
+
+
+def main():
+    python, why = environment()
+    if not python:
+        print(f"clients: skipped, because pytest, openai and anthropic could not be installed: {why}")
+        print("0 passed, 0 failed, 1 skipped")
+        return 0
+    ran = subprocess.run([str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / "clients_test.py"), *sys.argv[1:]],
+                         stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                         env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1"))
+    count = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|error|skipped)", ran.stdout)}
+    failed = count.get("failed", 0) + count.get("error", 0)
+    if ran.returncode != 0:
+        print(ran.stdout[-6000:] + ran.stderr[-2000:])
+        failed = max(failed, 1)
+    print(f"{count.get('passed', 0)} passed, {failed} failed, {count.get('skipped', 0)} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
