@@ -125,6 +125,18 @@ TEST(Serve, RunsTheExamples) {
   EXPECT_EQ(completion(trained.port()) + "\n", after.out) << after.err;
 }
 
+TEST(Serve, GivesTheSameBytesStreamedWholeAndUnderLoad) {
+  // Small pages, speculation and few sequences: results come in pieces of many kinds, and requests wait.
+  const ServeProcess server({"serve", story_model(), "--port", "0", "--set", "esurge.page_size=16", "--set",
+                             "esurge.num_speculative_tokens=3", "--set", "esurge.max_num_seqs=8",
+                             "--max-waiting-requests", "100"});
+  ASSERT_TRUE(server.is_ready()) << server.log();
+  const test::Ran ran = test::run({"python3", (test::source_root() / "scripts/trials/served_requests.py").string(),
+                                   str("http://127.0.0.1:", server.port()), "--requests", "80", "--clients", "32"});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  EXPECT_EQ(ran.out, "80 requests, 0 different\n");
+}
+
 TEST(Serve, KeepsItsKeysWhenItIsKilled) {
   const test::TemporaryFolder folder;
   const std::vector<std::string> command = {"serve",
@@ -132,7 +144,7 @@ TEST(Serve, KeepsItsKeysWhenItIsKilled) {
                                             "--port",
                                             "0",
                                             "--admin-key",
-                                            "an-admin-key",
+                                            "an-admin-key-for-tests",
                                             "--storage-dir",
                                             folder.path().string(),
                                             "--auto-save-interval",
@@ -145,7 +157,7 @@ TEST(Serve, KeepsItsKeysWhenItIsKilled) {
   };
   ServeProcess server(command);
   ASSERT_TRUE(server.is_ready()) << server.log();
-  const std::string made = asked(server.port(), "POST /v1/admin/keys", "an-admin-key", R"({"name": "mine"})");
+  const std::string made = asked(server.port(), "POST /v1/admin/keys", "an-admin-key-for-tests", R"({"name": "mine"})");
   const std::string secret = parse_json(made.substr(made.find("\r\n\r\n") + 4)).find("api_key")->scalar;
   EXPECT_NE(asked(server.port(), "POST /v1/completions", secret, R"({"prompt": "x"})").find("200 OK"),
             std::string::npos);
@@ -160,7 +172,8 @@ TEST(Serve, KeepsItsKeysWhenItIsKilled) {
   EXPECT_NE(asked(again.port(), "POST /v1/completions", secret, R"({"prompt": "x"})").find("200 OK"),
             std::string::npos);
   EXPECT_NE(asked(again.port(), "POST /v1/completions", "wrong", R"({"prompt": "x"})").find("401 "), std::string::npos);
-  EXPECT_NE(asked(again.port(), "GET /v1/admin/audit-logs", "an-admin-key", "").find("\"mine\""), std::string::npos);
+  EXPECT_NE(asked(again.port(), "GET /v1/admin/audit-logs", "an-admin-key-for-tests", "").find("\"mine\""),
+            std::string::npos);
 }
 
 TEST(Serve, EndsRequestsThatTakeTooLong) {
@@ -196,6 +209,7 @@ TEST(Serve, RefusesWhatItCannotDoBeforeAModelIsLoaded) {
   EXPECT_NE(refused({"--port", "70000"}).find("--port 70000: actions[0].serve.port: 70000 is out of range"),
             std::string::npos);
   EXPECT_NE(refused({"--tool-parser-name", "hermess"}).find("did you mean 'hermes'?"), std::string::npos);
+  EXPECT_NE(refused({"--admin-key", "short"}).find("admin_key: has fewer than 16 characters"), std::string::npos);
   EXPECT_NE(refused({"--ssl-certfile", "a"}).find("is given without ssl_keyfile"), std::string::npos);
   EXPECT_NE(refused({"--tool-parser-name", "hermes", "--set", "esurge.tool_parser=mistral"}).find("give one of them"),
             std::string::npos);

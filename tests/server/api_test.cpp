@@ -281,7 +281,10 @@ TEST(Api, ManagesKeys) {
 
 TEST(Api, LogsAndCountsRequests) {
   ApiServer server;
+  const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   server.post("/v1/chat/completions", "X-Request-Id: r1\r\n");
+  server.ask("GET", "/liveness", "traceparent: " + trace + "\r\n");
+  server.ask("GET", "/liveness", "traceparent: 00-forged line\r\n");
   server.ask("GET", "/x%0d%0ay\"", "X-Request-Id: r2\r\n");
   const Answer metrics = server.ask("GET", "/metrics");
   EXPECT_NE(metrics.head.find("Content-Type: text/plain; version=0.0.4"), std::string::npos);
@@ -294,6 +297,8 @@ TEST(Api, LogsAndCountsRequests) {
   EXPECT_NE(server.logged.find("request id=r1 key=\"\" route=\"POST /v1/chat/completions\" status=200 seconds="),
             std::string::npos)
       << server.logged;
+  EXPECT_NE(server.logged.find(" traceparent=" + trace + "\n"), std::string::npos) << server.logged;
+  EXPECT_EQ(server.logged.find("forged"), std::string::npos);
   EXPECT_NE(server.logged.find("request id=r2 route=\"GET (unknown)\" status=404 address=127.0.0.1\n"),
             std::string::npos)
       << server.logged;

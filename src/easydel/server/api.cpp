@@ -15,6 +15,14 @@ namespace {
 
 constexpr std::string_view unknown_route = "(unknown)";
 
+// W3C's form: version, trace, span and flags in hex, "00-...-...-01".
+bool is_trace_parent(std::string_view text) {
+  constexpr std::string_view form = "hh-hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh-hhhhhhhhhhhhhhhh-hh";
+  return std::ranges::equal(text, form, [](char c, char expected) {
+    return expected == '-' ? c == '-' : (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  });
+}
+
 bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1" || host == "localhost"; }
 
 }  // namespace
@@ -229,6 +237,8 @@ void Api::ended(const Call& call) {
                                     {"route", str(call.route().method, " ", call.route().path)},
                                     {"status", int64_t(status)},
                                     {"seconds", call.seconds()}};
+  if (const std::string* const parent = call.request().header("traceparent"); parent && is_trace_parent(*parent))
+    fields.push_back({"traceparent", *parent});
   const RequestRecord& record = call.record;
   if (!record.model.empty()) {
     fields.push_back({"model", record.model});

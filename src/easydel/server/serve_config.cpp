@@ -27,6 +27,10 @@ void ServeConfig::settle(config::Keys& keys) {
     keys.refuse(ssl_certfile ? "ssl_certfile" : "ssl_keyfile",
                 ssl_certfile ? "is given without ssl_keyfile" : "is given without ssl_certfile",
                 "HTTPS needs a certificate and its key");
+  constexpr size_t min_admin_key = 16;
+  if (admin_key && admin_key->size() < min_admin_key)
+    keys.refuse("admin_key", str("has fewer than ", min_admin_key, " characters"),
+                "make one that cannot be guessed, such as: openssl rand -hex 24");
   if (cors_origins && !enable_cors)
     keys.refuse("cors_origins", "is given without enable_cors", "set enable_cors: true, or leave the origins out");
   if (max_connections_per_address > max_connections && keys.given("max_connections_per_address"))
