@@ -165,9 +165,10 @@ TEST_F(Datasets, RefuseToBeEmptyOrUnknown) {
   test::write_file(folder_ / "a.bin", "x");
   DatasetOptions options;
   options.informs.emplace_back().data_files = {(folder_ / "a.bin").string()};
-  EXPECT_EQ(test::refusal([&] { Dataset::build(options, bytes_of); }),
-            "mixture.informs[0].data_files: the ending of '" + (folder_ / "a.bin").string() +
-                "' does not tell its type\n    give its type: arrow, csv, json, jsonl, parquet, tsv or txt");
+  EXPECT_EQ(
+      test::refusal([&] { Dataset::build(options, bytes_of); }),
+      "mixture.informs[0].data_files: the ending of '" + (folder_ / "a.bin").string() +
+          "' does not tell its type\n    give its type: arrow, csv, json, jsonl, parquet, tsv, txt or webdataset");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "easydel/base/error.h"
+#include "easydel/data/byte_stream.h"
 #include "easydel/data/rows.h"
 #include "support/data.h"
 

@@ -56,12 +56,13 @@ TEST(MixtureConfig, WeightsNameTheirSources) {
 TEST(MixtureConfig, WhatIsNotBuiltIsRefusedByName) {
   EXPECT_EQ(read("informs: [{type: dolly}]").problems,
             "run.yaml:1:18: informs[0].type: 'dolly' is neither a file type nor a dataset on the Hugging Face Hub\n    "
-            "give arrow, csv, json, jsonl, parquet, tsv or txt with data_files, or owner/name\n1 problem in run.yaml; "
+            "give arrow, csv, json, jsonl, parquet, tsv, txt or webdataset with data_files, or owner/name\n1 problem "
+            "in run.yaml; "
             "nothing was run.");
   EXPECT_EQ(read("informs: [{type: visual, data_files: a.json}]").problems,
             "run.yaml:1:18: informs[0].type: training on images is not built yet\n    text rows are: arrow, csv, json, "
             "jsonl, "
-            "parquet, tsv or txt\n"
+            "parquet, tsv, txt or webdataset\n"
             "1 problem in run.yaml; nothing was run.");
 }
 

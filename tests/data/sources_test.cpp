@@ -10,7 +10,7 @@ namespace {
 
 TEST(FileSources, AreAlphabeticalAndNamed) {
   EXPECT_TRUE(std::ranges::is_sorted(file_sources(), {}, &FileSource::name));
-  EXPECT_EQ(source_names(), "arrow, csv, json, jsonl, parquet, tsv or txt");
+  EXPECT_EQ(source_names(), "arrow, csv, json, jsonl, parquet, tsv, txt or webdataset");
   for (const FileSource& source : file_sources()) EXPECT_EQ(find_source(source.name), &source) << source.name;
   EXPECT_EQ(find_source("xml"), nullptr);
 }

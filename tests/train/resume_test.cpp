@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "easydel/base/files.h"
+#include "easydel/data/byte_stream.h"
 #include "easydel/train/resume_changes.h"
 #include "support/data.h"
 #include "train/small_run.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <csignal>
 
+#include "easydel/data/byte_stream.h"
 #include "support/data.h"
 #include "train/small_run.h"
 

@@ -26,6 +26,7 @@ class InformExamples {
       : options_(options),
         index_(index),
         reader_(options, index, prepare),
+        out_(out),
         report_(out.report),
         origins_(out.origins) {}
 
@@ -54,6 +55,7 @@ class InformExamples {
     if (one.error && one.ends_file) throw *one.error;
     if (one.error) return skip(*one.error);
     const TypedRow& row = one.row;
+    if (repeats(row)) return;
     ++taken_;
     ++report_.rows;
     if (options_.on_rows && report_.rows % 1024 == 0) options_.on_rows(report_.rows);
@@ -76,6 +78,17 @@ class InformExamples {
     origins_.push_back({index_, row.where});
   }
 
+  // Whether the row is left out because it repeats another one, or evaluation data.
+  bool repeats(const TypedRow& row) {
+    if (options_.deduplicate && !out_.seen.insert(digest_of_words(row)).second) {
+      ++report_.copies;
+      return true;
+    }
+    if (!out_.repeated || !out_.repeated->shares(row)) return false;
+    ++report_.contaminated;
+    return options_.decontamination->drop;
+  }
+
   void skip(const UserError& error) {
     if (!options_.bad_rows.skip) throw error;
     if (options_.bad_rows.most && report_.skipped == *options_.bad_rows.most)
@@ -95,6 +108,7 @@ class InformExamples {
   const DatasetOptions& options_;
   size_t index_;
   InformReader reader_;
+  ReadExamples& out_;
   DatasetReport& report_;
   std::vector<RowOrigin>& origins_;
   std::vector<Example> examples_;
@@ -112,6 +126,16 @@ void tell(const DatasetOptions& options, const DatasetReport& report) {
     log::warning(options.section, ": ", report.dropped, " of ", counted(report.rows, "row"),
                  report.dropped == 1 ? " has no tokens to train on and was dropped"
                                      : " have no tokens to train on and were dropped");
+  if (report.copies)
+    log::info(options.section, ": ", counted(report.copies, "row"), report.copies == 1 ? " is a copy" : " are copies",
+              " of earlier ones and ", report.copies == 1 ? "was" : "were", " left out");
+  if (report.contaminated)
+    log::warning(options.section, ": ", counted(report.contaminated, "row"),
+                 report.contaminated == 1 ? " shares " : " share ", options.decontamination->words,
+                 " words in a row with evaluation data",
+                 !options.decontamination->drop ? " (mixture.decontaminate: {drop: true} leaves them out)"
+                 : report.contaminated == 1     ? " and was left out"
+                                                : " and were left out");
   if (report.skipped) {
     std::string rows;
     for (size_t i = 0; i < std::min(report.skipped_rows.size(), skipped_rows_in_log); ++i)
@@ -156,6 +180,21 @@ std::vector<Example> in_order(std::vector<Example> documents, const EpochOrder& 
       "give at least one row with a text, a conversation or an answer");
 }
 
+std::shared_ptr<const WordRuns> evaluated_words(const DatasetOptions& options) {
+  DatasetOptions evaluation = options;
+  evaluation.informs = options.decontamination->against;
+  evaluation.section = "mixture.evaluation";
+  auto out = std::make_shared<WordRuns>(options.decontamination->words);
+  const Prepare nothing = [](const TypedRow&) { return Prepared(); };
+  for (size_t i = 0; i < evaluation.informs.size(); ++i)
+    InformReader(evaluation, i, nothing).read([&](PreparedRow& row) {
+      if (row.error && row.ends_file) throw *row.error;
+      if (!row.error) out->add(row.row);
+      return true;
+    });
+  return out;
+}
+
 }  // namespace
 
 void check_first_rows(const DatasetOptions& options, const Prepare& prepare) {
@@ -175,6 +214,7 @@ void check_first_rows(const DatasetOptions& options, const Prepare& prepare) {
 
 Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
   ReadExamples read;
+  if (options.decontamination) read.repeated = evaluated_words(options);
   for (size_t i = 0; i < options.informs.size(); ++i) {
     InformExamples inform(options, i, prepare, read);
     read.informs.push_back(inform.read());

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "easydel/base/document.h"
@@ -14,6 +16,7 @@
 #include "easydel/data/mixture_config.h"
 #include "easydel/data/packing.h"
 #include "easydel/data/row_kinds.h"
+#include "easydel/data/row_words.h"
 
 namespace easydel::data {
 
@@ -30,6 +33,13 @@ struct BadRows {
   std::optional<int64_t> most = {};  // more of them end the run; not given: any number
 };
 
+// Rows that repeat evaluation data.
+struct Decontamination {
+  int64_t words = 13;                 // in a row that both have
+  bool drop = false;                  // leave them out; false: count them
+  std::vector<InformConfig> against;  // the evaluation data
+};
+
 struct DatasetOptions {
   std::vector<InformConfig> informs;
   std::string section = "mixture.informs";  // their section, for messages
@@ -43,12 +53,16 @@ struct DatasetOptions {
   bool shuffled = false;
   uint64_t seed = 0;
   BadRows bad_rows;
+  bool deduplicate = false;  // leave out rows with the words of an earlier one
+  std::optional<Decontamination> decontamination = {};
   bool keep_origins = false;                       // keep where each row comes from, for Dataset::origins
   std::function<void(int64_t rows)> on_rows = {};  // called now and then with the number of rows prepared so far
 };
 
 struct DatasetReport {
   int64_t rows = 0, dropped = 0, cut_rows = 0, cut_tokens = 0;
+  int64_t copies = 0;                     // left out by deduplicate
+  int64_t contaminated = 0;               // that repeat evaluation data
   int64_t skipped = 0;                    // bad rows
   std::vector<std::string> skipped_rows;  // "train.jsonl:17: the row has no field 'text'": the first ones
   PackingReport packing;
@@ -67,6 +81,8 @@ struct ReadExamples {
   std::vector<std::vector<Example>> informs;
   std::vector<RowOrigin> origins;  // of all examples, with keep_origins
   DatasetReport report;
+  std::unordered_set<uint64_t> seen;         // digests of the rows' words, with deduplicate
+  std::shared_ptr<const WordRuns> repeated;  // of the evaluation data; null: not asked for
 };
 
 class Dataset {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "easydel/base/error.h"
+#include "easydel/data/byte_stream.h"
 
 namespace easydel::data {
 namespace {

@@ -1,10 +1,8 @@
-// Finds the files that a pattern matches, and reads their lines.
+// Finds the files that a pattern matches.
 #include <fnmatch.h>
 #include <glob.h>
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
 #include <set>
 
 #include "easydel/base/document.h"
@@ -88,28 +86,6 @@ std::vector<fs::path> expand(std::span<const std::string> patterns, const std::s
     }
   }
   return out;
-}
-
-bool for_each_line(const fs::path& file, const std::function<bool(std::string_view, int64_t)>& line) {
-  const auto trimmed = [](std::string_view text) {
-    return text.ends_with('\r') ? text.substr(0, text.size() - 1) : text;
-  };
-  int64_t number = 0;
-  if (file.extension() == ".gz") {
-    const std::string text = files::read_compressed(file);
-    for (size_t at = 0; at < text.size();) {
-      const size_t end = std::min(text.find('\n', at), text.size());
-      if (!line(trimmed(std::string_view(text).substr(at, end - at)), ++number)) return false;
-      at = end + 1;
-    }
-    return true;
-  }
-  std::ifstream in(file, std::ios::binary);
-  if (!in) refuse(file.string(), str("cannot read: ", std::strerror(errno)));
-  for (std::string text; std::getline(in, text);)
-    if (!line(trimmed(text), ++number)) return false;
-  if (in.bad()) refuse(file.string(), "reading stopped early");
-  return true;
 }
 
 }  // namespace easydel::data

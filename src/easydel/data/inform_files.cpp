@@ -195,13 +195,9 @@ Names files_below(const fs::path& folder) {
   return out;
 }
 
-std::vector<fs::path> files_on_hub(const InformConfig& inform, const std::string& where) {
-  Names files;
-  fs::path folder = hub::resolve_dataset(*inform.type, where, [&](std::string_view file) {
-    files.emplace_back(file);
-    return file == "README.md";
-  });
-  if (files.empty()) files = files_below(folder);
+// Of a dataset's files those of the inform's split; `folder` has its card. `what`: the dataset's name, for errors.
+Names files_of_split(const Names& files, const fs::path& folder, const InformConfig& inform, const std::string& what,
+                     const std::string& where) {
   const Value configurations = configurations_of(folder);
   const std::string asked = inform.dataset_split_name.value_or("");
   const Value *chosen = nullptr, *standard = configurations.items.size() == 1 ? &configurations.items[0] : nullptr;
@@ -221,19 +217,55 @@ std::vector<fs::path> files_on_hub(const InformConfig& inform, const std::string
       if (!split.empty()) splits.push_back(split);
     if (splits.empty() && !other.empty())
       refuse(where,
-             "'" + *inform.type + "' has no files of " + source_names() + ", but for example " + other +
+             "'" + what + "' has no files of " + source_names() + ", but for example " + other +
                  ", which cannot be read yet",
              "convert them to jsonl");
     for (const Value& one : configurations.items) names.push_back(text_at(one, "config_name"));
-    refuse(where, "'" + *inform.type + "' has no files of the split '" + word + "'",
+    refuse(where, "'" + what + "' has no files of the split '" + word + "'",
            (splits.empty() ? "it has no data files" : "splits: " + join(splits, ", ")) +
                (names.empty() ? "" : "; configurations: " + join(names, ", ")));
   }
-  const Names wanted = of_one_kind(found->second);
+  return of_one_kind(found->second);
+}
+
+std::vector<fs::path> below(const fs::path& folder, const Names& names) {
+  std::vector<fs::path> out;
+  for (const std::string& name : names) out.push_back(folder / name);
+  return out;
+}
+
+std::vector<fs::path> files_on_hub(const InformConfig& inform, const std::string& where) {
+  Names files;
+  fs::path folder = hub::resolve_dataset(*inform.type, where, [&](std::string_view file) {
+    files.emplace_back(file);
+    return file == "README.md";
+  });
+  if (files.empty()) files = files_below(folder);
+  const Names wanted = files_of_split(files, folder, inform, *inform.type, where);
   folder = hub::resolve_dataset(*inform.type, where,
                                 [&](std::string_view file) { return std::ranges::find(wanted, file) != wanted.end(); });
+  return below(folder, wanted);
+}
+
+// A folder means the files of the inform's split in it, as a dataset of the hub does; one that save_to_disk() wrote of
+// several splits means the one of its name.
+std::vector<fs::path> local_files(const InformConfig& inform, const std::string& where) {
   std::vector<fs::path> out;
-  for (const std::string& file : wanted) out.push_back(folder / file);
+  const auto add = [&](const std::vector<fs::path>& more) {
+    for (const fs::path& file : more)
+      if (std::ranges::find(out, file) == out.end()) out.push_back(file);
+  };
+  for (const std::string& pattern : inform.data_files) {
+    const fs::path folder = pattern;
+    if (!files::is_folder(folder) || files::exists(folder / "state.json"))
+      add(expand(std::array{pattern}, where));
+    else if (files::exists(folder / "dataset_dict.json") && files::is_folder(folder / inform.split))
+      add(expand(std::array{(folder / inform.split).string()}, where));
+    else if (files::exists(folder / "dataset_dict.json"))
+      add(expand(std::array{pattern}, where));  // says what there is
+    else
+      add(below(folder, files_of_split(files_below(folder), folder, inform, pattern, where)));
+  }
   return out;
 }
 
@@ -250,7 +282,7 @@ const FileSource* reader_of(const InformConfig& inform, const fs::path& file) {
 }
 
 std::vector<fs::path> files_of(const InformConfig& inform, const std::string& where) {
-  std::vector<fs::path> files = is_hub_dataset(inform) ? files_on_hub(inform, where) : expand(inform.data_files, where);
+  std::vector<fs::path> files = is_hub_dataset(inform) ? files_on_hub(inform, where) : local_files(inform, where);
   for (const fs::path& file : files)
     if (const FileSource* const reader = reader_of(inform, file); reader && reader->check) reader->check();
   return files;

@@ -74,7 +74,8 @@ InformReader::InformReader(const DatasetOptions& options, size_t index, const Pr
     : inform_(options.informs.at(index)),
       prepare_(prepare),
       name_(str(options.section, "[", index, "]")),
-      steps_(inform_, name_) {
+      steps_(inform_, name_),
+      parts_(split_parts(inform_.split, name_ + ".split")) {
   rules_.content_field = inform_.content_field;
   rules_.target_field = options.target_field;
   rules_.additional_fields = inform_.additional_fields;
@@ -99,19 +100,49 @@ TypedRow InformReader::typed_row(Row row) const {
   return out;
 }
 
+std::vector<std::filesystem::path> InformReader::files_of_part(const SplitPart& part) const {
+  InformConfig inform = inform_;
+  inform.split = part.split;
+  return files_of(inform, name_ + (is_hub_dataset(inform) ? ".type" : ".data_files"));
+}
+
+const FileSource& InformReader::source_of(const std::filesystem::path& file) const {
+  files::refuse_unfetched(file);
+  const FileSource* const source = reader_of(inform_, file);
+  if (!source)
+    refuse(name_ + ".data_files", str("the ending of '", file.string(), "' does not tell its type"),
+           "give its type: " + source_names());
+  return *source;
+}
+
+int64_t InformReader::count(const std::vector<std::filesystem::path>& files) const {
+  int64_t out = 0;
+  ReadOptions options{inform_.sample_by, {"__key__"}};
+  options.on_bad_row = [&](const UserError&) { ++out; };
+  for (const auto& file : files) source_of(file).read(file, options, [&](const Row&) { return ++out, true; });
+  return out;
+}
+
 void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
   RowBatch batch(prepare_, sink);
   int64_t taken = 0;
   bool more = true;
+  SplitPart::Range range;
+  int64_t row_of_part = 0;  // of the next row
   const auto is_full = [&] { return inform_.num_rows && taken == *inform_.num_rows; };
+  const auto is_outside = [&] {
+    const int64_t row = row_of_part++;
+    return row < range.first || row >= range.last;
+  };
   ReadOptions options{inform_.sample_by, steps_.fields(fields_read(rules_))};
   options.on_bad_row = [&](const UserError& error) {
-    if (is_full()) return;
+    if (is_outside() || is_full()) return;
     ++taken;
     more = batch.add(error) && more;
   };
   const auto take = [&](Row row) {
-    if (is_full() || !more) return false;
+    if (is_full() || !more || row_of_part >= range.last) return false;
+    if (is_outside()) return true;
     PreparedRow prepared;
     try {
       std::optional<Row> changed = steps_.apply(std::move(row));
@@ -124,17 +155,30 @@ void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
     ++taken;
     return more = batch.add(std::move(prepared));
   };
-  for (const auto& file : files_of(inform_, name_ + (is_hub_dataset(inform_) ? ".type" : ".data_files"))) {
-    try {
-      files::refuse_unfetched(file);
-      const FileSource* const reader = reader_of(inform_, file);
-      if (!reader)
-        refuse(name_ + ".data_files", str("the ending of '", file.string(), "' does not tell its type"),
-               "give its type: " + source_names());
-      if (!reader->read(file, options, take)) break;
-    } catch (const UserError& error) {
-      if (!batch.add(error, true)) break;
+  std::vector<std::filesystem::path> files_before;
+  for (const SplitPart& part : parts_) {
+    const std::vector<std::filesystem::path> files = files_of_part(part);
+    if (files == files_before && part.split != parts_.front().split)
+      refuse(name_ + ".split", "these files do not belong to splits, so '" + part.split + "' has no rows of its own",
+             "name a folder or a dataset that has splits, or give each file its own inform");
+    files_before = files;
+    row_of_part = 0;
+    const int64_t rows = part.needs_count() ? count(files) : INT64_MAX;
+    range = part.range(rows);
+    if (range.first >= range.last)
+      refuse(name_ + ".split", str("the slice of '", part.split, "' is empty: there are ", rows, " rows"),
+             "choose other boundaries");
+    for (const auto& file : files) {
+      try {
+        if (!source_of(file).read(file, options, take)) break;
+      } catch (const UserError& error) {
+        if (!batch.add(error, true)) break;
+      }
     }
+    if (part.is_slice() && row_of_part <= range.first)
+      refuse(name_ + ".split", str("the slice of '", part.split, "' is empty: there are ", row_of_part, " rows"),
+             "choose other boundaries");
+    if (is_full() || !more) break;
   }
   batch.flush();
 }

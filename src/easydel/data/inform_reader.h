@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +11,8 @@
 #include "easydel/base/error.h"
 #include "easydel/data/dataset.h"
 #include "easydel/data/row_steps.h"
+#include "easydel/data/rows.h"
+#include "easydel/data/split_parts.h"
 
 namespace easydel::data {
 
@@ -33,12 +36,17 @@ class InformReader {
 
  private:
   TypedRow typed_row(Row row) const;
+  std::vector<std::filesystem::path> files_of_part(const SplitPart& part) const;
+  const FileSource& source_of(const std::filesystem::path& file) const;
+  // How many rows the files have, bad ones among them.
+  int64_t count(const std::vector<std::filesystem::path>& files) const;
 
   const InformConfig& inform_;
   const Prepare& prepare_;
   std::string name_;
   RowSteps steps_;
   FieldRules rules_;
+  std::vector<SplitPart> parts_;
   std::shared_ptr<const LearnRules> learn_;  // null: the inform says nothing
 };
 

@@ -9,11 +9,14 @@
 #include "easydel/config/paths.h"
 #include "easydel/data/inform_files.h"
 #include "easydel/data/row_format.h"
+#include "easydel/data/split_parts.h"
 
 namespace easydel::data {
 namespace {
 
-bool trains(const InformConfig& inform) { return inform.split == "train" || inform.split.starts_with("train["); }
+bool trains(const InformConfig& inform) {
+  return inform.split.substr(0, inform.split.find_first_of("[(+ ")) == "train";
+}
 
 }  // namespace
 
@@ -50,8 +53,11 @@ void InformConfig::settle(config::Keys& keys) {
   }
   if (data_files.empty() && !on_hub)
     return keys.refuse("data_files", "is missing", "give a path or a pattern such as data/*.jsonl");
-  if (split.find('[') != std::string::npos)
-    return keys.refuse("split", "slices of a split are not built yet", "take the first rows with num_rows");
+  try {
+    split_parts(split, "split");
+  } catch (const UserError& error) {
+    keys.refuse("split", error.problem, error.remedy);
+  }
 }
 
 std::optional<int64_t> SaveConfig::shard_bytes() const {
@@ -72,6 +78,8 @@ void SaveConfig::settle(config::Keys& keys) {
 
 void MixtureConfig::settle(config::Keys& keys) {
   if (tokenization.text_field) text_target_field = *tokenization.text_field;
+  if (decontaminate && evaluation_informs(*this).empty())
+    keys.no_effect("decontaminate", "there are no evaluation informs to compare with");
   if (on_bad_row == OnBadRow::error && max_bad_rows)
     keys.no_effect("max_bad_rows", "the first bad row ends the run: set on_bad_row: skip");
   if (mixture_weights.empty()) return;

@@ -95,11 +95,14 @@ struct InformConfig {
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::type>("arrow, csv, json, jsonl, parquet, tsv or txt; null: from the file's extension. Or a dataset "
-                        "of the hub, owner/name, without data_files."),
+        field<&C::type>(
+            "arrow, csv, json, jsonl, parquet, tsv, txt or webdataset; null: from the file's extension. Or a dataset "
+            "of the hub, owner/name, without data_files."),
         field<&C::data_files>("A path or pattern (*, ?, [a-z], {a,b}, **), or a list of them."),
         field<&C::name>("Name in mixture_weights; null: the name of its first file."),
-        field<&C::split>("train, or another name for data that is only used for evaluation."),
+        field<&C::split>(
+            "train, or another name for data that is only used for evaluation. Also a slice, or several joined "
+            "by +, with the rounding of `datasets`: train[:10%], train[100:200]+validation."),
         field<&C::dataset_split_name>("For a dataset of the hub: the configuration of this name in its card "
                                       "(README.md), else the split; null: the defaults."),
         field<&C::content_field>("Field with the text, the conversation, or the prompt of a pair; null: by the "
@@ -188,6 +191,28 @@ constexpr auto choices(OnBadRow) {
   return std::array{config::Choice{error, "error"}, config::Choice{skip, "skip"}};
 }
 
+enum class Deduplicate : uint8_t { none, exact };
+constexpr auto choices(Deduplicate) {
+  using enum Deduplicate;
+  return std::array{config::Choice{none, "none"}, config::Choice{exact, "exact"}};
+}
+
+struct DecontaminateConfig {
+  int64_t ngram = 13;
+  bool drop = false;
+
+  static constexpr auto doc = "Find rows that repeat evaluation data.";
+  template <class C>
+  static constexpr auto fields() {
+    using namespace config;
+    return std::array{
+        field<&C::ngram>("Words in a row that a training row and a row of an evaluation inform have in common.",
+                         at_least(1)),
+        field<&C::drop>("Leave such rows out; false: only count them."),
+    };
+  }
+};
+
 enum class SaveFormat : uint8_t { parquet, arrow, json, jsonl };
 constexpr auto choices(SaveFormat) {
   using enum SaveFormat;
@@ -249,6 +274,8 @@ struct MixtureConfig {
   std::map<std::string, double> mixture_weights;
   OnBadRow on_bad_row = OnBadRow::error;
   std::optional<int64_t> max_bad_rows;
+  Deduplicate deduplicate = Deduplicate::none;
+  std::optional<DecontaminateConfig> decontaminate;
   TokenizationConfig tokenization;
   std::optional<SaveConfig> save;
   std::string cache_dir = "~/.cache/easydel";
@@ -300,6 +327,9 @@ struct MixtureConfig {
                               "all bad rows."),
         field<&C::max_bad_rows>("With on_bad_row: skip: more bad rows than this end the run; null: any number.",
                                 at_least(0)),
+        field<&C::deduplicate>("exact: leave out training rows whose words are those of an earlier row, in any inform. "
+                               "Costs 16 bytes of memory a row."),
+        field<&C::decontaminate>("Find training rows that repeat rows of the evaluation informs; null: do not look."),
         field<&C::tokenization>("How texts become tokens."),
         field<&C::save>("Write the processed data; null: no."),
         field<&C::cache_dir>("Folder of cached data.", ready),

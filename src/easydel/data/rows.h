@@ -1,5 +1,5 @@
 // Rows of files: a map of fields with its file and line (or the row's number). Files are read row by row, so that a
-// large one is never in memory as a whole (except a .json file that is one list).
+// large one is never in memory as a whole.
 #pragma once
 
 #include <filesystem>
@@ -40,7 +40,7 @@ struct ReadOptions {
 // A kind of data file. One file, data/source_<type>.cpp, and its line in sources.cpp.
 struct FileSource {
   std::string_view name;                         // inform's `type`
-  std::span<const std::string_view> extensions;  // ".jsonl"; a trailing .gz is looked through
+  std::span<const std::string_view> extensions;  // ".jsonl"; the ending of a compression is looked through
   // false: `sink` has had enough. UserError "file:line: what" for a broken file.
   bool (*read)(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink);
   // Throws UserError if this program was built without the library that reads such files; nullptr: always available.
@@ -48,7 +48,7 @@ struct FileSource {
 };
 
 std::span<const FileSource> file_sources();                           // by name
-std::string source_names();                                           // "arrow, csv, json, jsonl, parquet, tsv or txt"
+std::string source_names();                                           // "arrow, csv, ... tsv, txt or webdataset"
 const FileSource* find_source(std::string_view name);                 // nullptr: no such type
 const FileSource* source_of_file(const std::filesystem::path& file);  // by extension
 
@@ -59,8 +59,5 @@ std::vector<std::filesystem::path> expand(std::span<const std::string> patterns,
 
 // Whether a pattern (`*`, `?`, `[a-z]`; `**/` is any depth, also none) means this path.
 bool is_match(const std::string& path, const std::string& pattern);
-
-// Reads a text file line by line: calls `line(text, number)` until it returns false. Decompresses *.gz (as a whole).
-bool for_each_line(const std::filesystem::path& file, const std::function<bool(std::string_view, int64_t)>& line);
 
 }  // namespace easydel::data

@@ -24,11 +24,24 @@ class Table {
  public:
   Table(const std::string& where, const Dataset& dataset, const MixtureConfig& mixture, const SavedExamples& saved)
       : where_(where), dataset_(dataset) {
-    bool packed = false;
-    for (int64_t i = 0; i < dataset.examples_count() && !packed; ++i) packed = dataset.at(i).lengths.size() > 1;
+    bool packed = false, masked = false, continued = false;
+    for (int64_t i = 0; i < dataset.examples_count(); ++i) {
+      const Example& example = dataset.at(i);
+      if (example.find(loss_weights))
+        refuse(where, "saving weights of tokens is not built yet", "leave out weight_field and weights of messages");
+      packed |= example.lengths.size() > 1;
+      size_t end = 0;
+      for (const int32_t length : example.lengths) {
+        for (size_t k = end; k + 1 < end + size_t(length); ++k) masked |= example.labels[k] == no_label;
+        end += size_t(length);
+        continued |= length > 0 && example.labels[end - 1] != no_label;
+      }
+    }
     for (const SavedColumn& column : saved.columns) {
       if (column.when == SavedWhen::with_attention_mask && !mixture.tokenization.return_attention_mask) continue;
       if (column.when == SavedWhen::packed && !packed) continue;
+      if (column.when == SavedWhen::masked && !masked) continue;
+      if (column.when == SavedWhen::continued && !continued) continue;
       columns_.push_back(column);
       names_.push_back(column.name.empty() ? mixture.tokenization.output_field : std::string(column.name));
     }

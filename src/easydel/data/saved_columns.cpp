@@ -33,6 +33,18 @@ std::vector<int32_t> saved_attention_mask(const SavedRow& row) {
 }
 std::vector<int32_t> saved_lengths(const SavedRow& row) { return row.example.lengths; }
 
+std::vector<int32_t> saved_labels(const SavedRow& row) { return row.example.unshifted_labels(/*shifted=*/true); }
+
+std::vector<int32_t> saved_next_labels(const SavedRow& row) {
+  std::vector<int32_t> out;
+  size_t end = 0;
+  for (const int32_t length : row.example.lengths) {
+    end += size_t(length);
+    out.push_back(row.example.labels[end - 1]);
+  }
+  return out;
+}
+
 std::vector<int32_t> saved_prompt(const SavedRow& row) {
   std::vector<int32_t> prompt = sequence(row, 0).prompt;
   if (prompt != sequence(row, 1).prompt)

@@ -22,7 +22,9 @@ struct SavedRow {
 enum class SavedWhen : uint8_t {
   always,
   with_attention_mask,  // tokenization.return_attention_mask
-  packed                // some example has several sequences
+  packed,               // some example has several sequences
+  masked,               // some token after the first of its sequence is not learned
+  continued             // the last token of some sequence has a label: its document goes on in another row
 };
 
 struct SavedColumn {
@@ -34,6 +36,8 @@ struct SavedColumn {
 std::vector<int32_t> saved_tokens(const SavedRow& row);
 std::vector<int32_t> saved_attention_mask(const SavedRow& row);  // a 1 for each token
 std::vector<int32_t> saved_lengths(const SavedRow& row);         // tokens of each sequence
+std::vector<int32_t> saved_labels(const SavedRow& row);          // not shifted; no_label: not learned
+std::vector<int32_t> saved_next_labels(const SavedRow& row);     // of each sequence: its last token's label
 // Of pairs: both sequences begin with the prompt, which is not learned. UserError if max_length cut the two prompts
 // differently.
 std::vector<int32_t> saved_prompt(const SavedRow& row);
@@ -42,7 +46,9 @@ std::vector<int32_t> saved_rejected(const SavedRow& row);
 
 inline constexpr std::array sequence_columns{
     SavedColumn{"", saved_tokens}, SavedColumn{"attention_mask", saved_attention_mask, SavedWhen::with_attention_mask},
-    SavedColumn{"seq_lengths", saved_lengths, SavedWhen::packed}};
+    SavedColumn{"labels", saved_labels, SavedWhen::masked},
+    SavedColumn{"seq_lengths", saved_lengths, SavedWhen::packed},
+    SavedColumn{"next_labels", saved_next_labels, SavedWhen::continued}};
 // Under TRL's names.
 inline constexpr std::array pair_columns{SavedColumn{"prompt_ids", saved_prompt},
                                          SavedColumn{"chosen_ids", saved_chosen},

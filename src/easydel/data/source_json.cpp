@@ -1,9 +1,10 @@
 // type: json. A list of rows, or one row per line (which `datasets` calls JSON Lines and often names .json).
 #include <array>
-#include <fstream>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/data/byte_stream.h"
+#include "easydel/data/json_list.h"
 #include "easydel/data/rows.h"
 
 namespace easydel::data {
@@ -13,31 +14,51 @@ extern const FileSource json_source, jsonl_source;
 namespace {
 
 constexpr std::array<std::string_view, 1> json_extensions{".json"};
+constexpr uint64_t bytes_to_explain = uint64_t{64} << 20;
 
 // The first byte that is not white space; 0: none.
 char first_character(const std::filesystem::path& file) {
-  if (file.extension() == ".gz") {
-    const std::string text = files::read_compressed(file);
-    const size_t at = text.find_first_not_of(" \t\r\n");
-    return at == std::string::npos ? '\0' : text[at];
+  const std::unique_ptr<ByteStream> stream = open_bytes(file);
+  for (char c = 0; stream->read(&c, 1) == 1;)
+    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') return c;
+  return '\0';
+}
+
+// Of a list that cannot be cut into elements. The parser of whole documents says more, if the file is small.
+[[noreturn]] void refuse_list(const std::filesystem::path& file, const ListError& error) {
+  if (files::size(file) < bytes_to_explain) {
+    const std::unique_ptr<ByteStream> stream = open_bytes(file);
+    parse_json(read_all(*stream), file.string());
   }
-  std::ifstream in(file, std::ios::binary);
-  char c = '\0';
-  return in >> c ? c : '\0';
+  refuse(str(file.string(), ":", error.line), std::string(error.problem), "a .json file is one list of rows");
 }
 
 bool read_json(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
   if (first_character(file) != '[') return jsonl_source.read(file, options, sink);
-  Value rows = parse_json(files::read_compressed(file), file.string());
-  for (Value& row : rows.items) {
-    const std::string where = str(file.string(), ":", row.place.line);
+  const auto take = [&](std::string_view text, int64_t line) {
+    const std::string where = str(file.string(), ":", line);
+    Value row;
+    try {
+      row = parse_json(text, file.string());
+    } catch (const UserError& error) {
+      // The parser saw only this element.
+      const int below = std::max(error.place.line, 1);
+      const FilePlace place{file.string(), int(line) + below - 1, below > 1 ? error.place.column : 0};
+      options.bad_row({place, error.problem, error.remedy});
+      return true;
+    }
     if (!row.is_map()) {
       options.bad_row({where, "a row must be an object with named fields", R"(as in {"text": "..."})"});
-      continue;
+      return true;
     }
-    if (!sink({std::move(row), where})) return false;
+    return sink({std::move(row), where});
+  };
+  const std::unique_ptr<ByteStream> stream = open_bytes(file);
+  try {
+    return for_each_element(*stream, take);
+  } catch (const ListError& error) {
+    refuse_list(file, error);
   }
-  return true;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "easydel/base/error.h"
+#include "easydel/data/byte_stream.h"
 #include "easydel/data/rows.h"
 
 namespace easydel::data {

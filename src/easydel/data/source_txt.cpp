@@ -3,7 +3,7 @@
 #include <array>
 
 #include "easydel/base/error.h"
-#include "easydel/base/files.h"
+#include "easydel/data/byte_stream.h"
 #include "easydel/data/rows.h"
 #include "easydel/text/unicode.h"
 
@@ -33,7 +33,8 @@ bool is_utf8(std::string_view text, const std::filesystem::path& file, int64_t l
 
 bool read_txt(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
   if (options.sample_by == SampleBy::document) {
-    std::string text = files::read_compressed(file);
+    const std::unique_ptr<ByteStream> stream = open_bytes(file);
+    std::string text = read_all(*stream);
     return !is_utf8(text, file, 1, options) || is_blank(text) || sink(row_of(std::move(text), file, 1));
   }
   if (options.sample_by == SampleBy::line)

@@ -2,15 +2,17 @@
 #include <array>
 
 #include "easydel/base/error.h"
+#include "easydel/data/byte_stream.h"
 #include "easydel/data/rows.h"
 
 namespace easydel::data {
 
-extern const FileSource arrow_source, csv_source, json_source, jsonl_source, parquet_source, tsv_source, txt_source;
+extern const FileSource arrow_source, csv_source, json_source, jsonl_source, parquet_source, tsv_source, txt_source,
+    webdataset_source;
 
 std::span<const FileSource> file_sources() {
   static const std::array all{arrow_source,   csv_source, json_source, jsonl_source,
-                              parquet_source, tsv_source, txt_source};
+                              parquet_source, tsv_source, txt_source,  webdataset_source};
   return all;
 }
 
@@ -28,7 +30,7 @@ const FileSource* find_source(std::string_view name) {
 }
 
 const FileSource* source_of_file(const std::filesystem::path& file) {
-  const auto extension = file.extension() == ".gz" ? file.stem().extension() : file.extension();
+  const auto extension = without_compression(file).extension();
   for (const FileSource& source : file_sources())
     for (const std::string_view one : source.extensions)
       if (extension == one) return &source;

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "easydel/base/error.h"
-#include "easydel/data/rows.h"
+#include "easydel/data/byte_stream.h"
 #include "easydel/probe/replay_case.h"
 
 namespace easydel::probe {

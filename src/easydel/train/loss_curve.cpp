@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "easydel/base/error.h"
-#include "easydel/data/rows.h"
+#include "easydel/data/byte_stream.h"
 #include "easydel/train/report.h"
 
 namespace easydel::train {

@@ -7,7 +7,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
-#include "easydel/data/rows.h"
+#include "easydel/data/byte_stream.h"
 
 namespace easydel::train {
 namespace {

@@ -85,6 +85,10 @@ data::DatasetOptions training_data(const TrainerSection& trainer, const data::Mi
   options.shuffle_documents = mixture.pack_shuffle && trainer.common.shuffle_train_dataset;
   options.shuffled = trainer.common.shuffle_train_dataset;
   options.seed = uint64_t(mixture.seed.value_or(trainer.common.shuffle_seed_train));
+  options.deduplicate = mixture.deduplicate == data::Deduplicate::exact;
+  if (mixture.decontaminate)
+    options.decontamination = {mixture.decontaminate->ngram, mixture.decontaminate->drop,
+                               data::evaluation_informs(mixture)};
   options.bad_rows = {mixture.on_bad_row == data::OnBadRow::skip, mixture.max_bad_rows};
   return options;
 }
@@ -101,6 +105,7 @@ bool evaluation_data(const TrainerSection& trainer, const data::MixtureConfig& m
     return false;
   }
   options.section = "mixture.evaluation";
+  options.deduplicate = false, options.decontamination.reset();
   options.mixture = {}, options.weights = {};
   options.packing = packing_of(trainer, mixture, true);
   options.shuffled = options.shuffle_documents = false;

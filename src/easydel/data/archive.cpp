@@ -1,0 +1,104 @@
+#include "easydel/data/archive.h"
+
+#include <dlfcn.h>
+
+#include "easydel/base/error.h"
+
+namespace easydel::data {
+namespace {
+
+// The part of libarchive's interface that is used here; its types are opaque, and the interface is stable since
+// version 3.0.
+struct Functions {
+  void* (*read_new)();
+  int (*read_free)(void* archive);
+  int (*read_support_filter_all)(void* archive);
+  int (*read_support_format_raw)(void* archive);
+  int (*read_support_format_tar)(void* archive);
+  int (*read_open_filename)(void* archive, const char* name, size_t block_bytes);
+  int (*read_next_header)(void* archive, void** entry);
+  ssize_t (*read_data)(void* archive, void* to, size_t bytes);
+  const char* (*error_string)(void* archive);
+  int (*filter_code)(void* archive, int index);
+  const char* (*entry_pathname)(void* entry);
+  unsigned (*entry_filetype)(void* entry);
+};
+
+constexpr int archive_end = 1, archive_warning = -20, no_filter = 0;
+constexpr unsigned regular_file = 0100000;
+constexpr size_t block_bytes = size_t{1} << 18;
+
+Functions loaded() {
+  void* const library = ::dlopen("libarchive.so.13", RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    refuse("libarchive.so.13", "is not there; it unpacks .bz2, .xz, .zst and .tar files",
+           "install it: sudo apt-get install libarchive13 (newer systems: libarchive13t64)");
+  Functions out = {};
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+    if (!function) refuse("libarchive.so.13", str("has no function ", name), "install a newer one");
+  };
+  find(out.read_new, "archive_read_new");
+  find(out.read_free, "archive_read_free");
+  find(out.read_support_filter_all, "archive_read_support_filter_all");
+  find(out.read_support_format_raw, "archive_read_support_format_raw");
+  find(out.read_support_format_tar, "archive_read_support_format_tar");
+  find(out.read_open_filename, "archive_read_open_filename");
+  find(out.read_next_header, "archive_read_next_header");
+  find(out.read_data, "archive_read_data");
+  find(out.error_string, "archive_error_string");
+  find(out.filter_code, "archive_filter_code");
+  find(out.entry_pathname, "archive_entry_pathname");
+  find(out.entry_filetype, "archive_entry_filetype");
+  return out;
+}
+
+const Functions& library() {
+  static const Functions one = loaded();
+  return one;
+}
+
+}  // namespace
+
+ArchiveReader::ArchiveReader(std::filesystem::path file, Form form) : file_(std::move(file)), form_(form) {
+  const Functions& archive = library();
+  archive_ = archive.read_new();
+  check(archive_ != nullptr, "libarchive: no memory");
+  archive.read_support_filter_all(archive_);
+  if (form == Form::single)
+    archive.read_support_format_raw(archive_);
+  else
+    archive.read_support_format_tar(archive_);
+  if (archive.read_open_filename(archive_, file_.c_str(), block_bytes) < archive_warning) fail();
+}
+
+ArchiveReader::~ArchiveReader() {
+  if (archive_) library().read_free(archive_);
+}
+
+void ArchiveReader::fail() {
+  const char* const why = library().error_string(archive_);
+  const std::string text = str("cannot be unpacked: ", why ? why : "unknown reason");
+  library().read_free(archive_);
+  archive_ = nullptr;
+  refuse(file_.string(), text, "the file is broken, incomplete or of another kind; download it again");
+}
+
+std::optional<ArchiveReader::Member> ArchiveReader::next() {
+  void* entry = nullptr;
+  const int state = library().read_next_header(archive_, &entry);
+  if (state == archive_end) return std::nullopt;
+  if (state < archive_warning) fail();
+  if (form_ == Form::single && library().filter_code(archive_, 0) == no_filter)
+    refuse(file_.string(), "is not packed as its name says", "name it by what it is, or download it again");
+  const char* const name = library().entry_pathname(entry);
+  return Member{name ? name : "", library().entry_filetype(entry) == regular_file};
+}
+
+size_t ArchiveReader::read(char* to, size_t bytes) {
+  const ssize_t got = library().read_data(archive_, to, bytes);
+  if (got < 0) fail();
+  return size_t(got);
+}
+
+}  // namespace easydel::data

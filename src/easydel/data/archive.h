@@ -1,0 +1,43 @@
+// Archives and compressed files by libarchive, which is loaded when the first one is opened.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace easydel::data {
+
+// Reads from the front to the end. One thread at a time.
+class ArchiveReader {
+ public:
+  enum class Form : uint8_t {
+    single,  // one compressed file
+    tar      // members, perhaps compressed as a whole
+  };
+  struct Member {
+    std::string name;
+    bool is_file = true;
+  };
+
+  // UserError: there is no libarchive, or the file cannot be read. With Form::single also, at next(): it is not packed.
+  ArchiveReader(std::filesystem::path file, Form form);
+  ~ArchiveReader();
+  ArchiveReader(const ArchiveReader&) = delete;
+  ArchiveReader& operator=(const ArchiveReader&) = delete;
+
+  // Goes to the next member; nothing: the end. UserError: the file is broken or incomplete.
+  std::optional<Member> next();
+  // Up to `bytes` bytes of the member; 0: its end. UserError as next().
+  size_t read(char* to, size_t bytes);
+
+ private:
+  [[noreturn]] void fail();
+
+  std::filesystem::path file_;
+  Form form_;
+  void* archive_ = nullptr;
+};
+
+}  // namespace easydel::data

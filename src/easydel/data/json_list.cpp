@@ -1,0 +1,133 @@
+#include "easydel/data/json_list.h"
+
+#include <string>
+#include <vector>
+
+namespace easydel::data {
+namespace {
+
+constexpr size_t piece_bytes = size_t{1} << 18;
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+// Takes the file byte by byte and cuts it into elements.
+class Cutter {
+ public:
+  explicit Cutter(const std::function<bool(std::string_view, int64_t)>& element) : element_(element) {}
+
+  // False: enough.
+  bool take(std::string_view bytes) {
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      if (state_ == State::inside) {
+        const size_t end = end_of_element(bytes, i);
+        text_.append(bytes.substr(i, end - i));
+        if (text_.size() > max_row_bytes) throw ListError{begin_line_, "an element is longer than 256 MiB"};
+        if (end == bytes.size()) return true;
+        if (!give()) return false;
+        i = end;  // a comma or the list's end
+      }
+      const char c = bytes[i];
+      line_ += c == '\n';
+      if (!is_blank(c) && !between(c)) return false;
+    }
+    return true;
+  }
+
+  void finish() const {
+    if (state_ != State::ended) throw ListError{line_, "the list does not end: a ']' is missing"};
+  }
+
+ private:
+  enum class State : uint8_t { before, first, inside, after, following, ended };
+
+  bool give() {
+    while (!text_.empty() && is_blank(text_.back())) text_.pop_back();
+    state_ = State::after;
+    depth_ = 0;
+    const bool more = element_(text_, begin_line_);
+    text_.clear();
+    return more;
+  }
+
+  // A byte outside of the elements that is not white space.
+  bool between(char c) {
+    switch (state_) {
+      case State::before:
+        if (c != '[') throw ListError{line_, "a list begins with '['"};
+        state_ = State::first;
+        return true;
+      case State::first:
+      case State::following:
+        if (c == ']' && state_ == State::first) return end();
+        if (c == ']') throw ListError{line_, "a comma is followed by the end of the list"};
+        if (c == ',') throw ListError{line_, "a comma without an element before it"};
+        state_ = State::inside;
+        begin_line_ = line_;
+        text_ = c;
+        in_text_ = c == '"';
+        depth_ = c == '{' || c == '[';
+        return true;
+      case State::after:
+        if (c == ']') return end();
+        if (c != ',') throw ListError{line_, "a comma is missing between two elements"};
+        state_ = State::following;
+        return true;
+      case State::inside:
+      case State::ended:
+        break;
+    }
+    throw ListError{line_, "the list is followed by something else"};
+  }
+
+  bool end() {
+    state_ = State::ended;
+    return true;
+  }
+
+  // Index of the byte after the element, which is a comma or a bracket outside of it; bytes.size(): it goes on.
+  size_t end_of_element(std::string_view bytes, size_t from) {
+    for (size_t i = from; i < bytes.size(); ++i) {
+      const char c = bytes[i];
+      line_ += c == '\n';
+      if (in_text_) {
+        if (escaped_)
+          escaped_ = false;
+        else if (c == '\\')
+          escaped_ = true;
+        else if (c == '"')
+          in_text_ = false;
+      } else if (c == '"') {
+        in_text_ = true;
+      } else if (c == '{' || c == '[') {
+        ++depth_;
+      } else if (depth_ == 0 && (c == ',' || c == ']')) {
+        return i;
+      } else if (c == '}' || c == ']') {
+        --depth_;
+      }
+    }
+    return bytes.size();
+  }
+
+  const std::function<bool(std::string_view, int64_t)>& element_;
+  State state_ = State::before;
+  std::string text_;
+  int64_t line_ = 1, begin_line_ = 1, depth_ = 0;
+  bool in_text_ = false, escaped_ = false;
+};
+
+}  // namespace
+
+bool for_each_element(ByteStream& stream, const std::function<bool(std::string_view, int64_t)>& element) {
+  Cutter cutter(element);
+  std::vector<char> piece(piece_bytes);
+  for (;;) {
+    const size_t got = stream.read(piece.data(), piece.size());
+    if (got == 0) break;
+    if (!cutter.take({piece.data(), got})) return false;
+  }
+  cutter.finish();
+  return true;
+}
+
+}  // namespace easydel::data
