@@ -11,7 +11,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/text_table.h"
 #include "easydel/cli/commands.h"
-#include "easydel/data/rows.h"
+#include "easydel/data/byte_stream.h"
 
 namespace easydel::cli {
 namespace {
