@@ -312,6 +312,9 @@ TEST(ModelRoutes, TokenizeAndRender) {
             R"({"count": 3, "max_model_len": 512, "tokens": [1, 403, 407], "token_strs": ["<s>", "▁Once", "▁upon"], )"
             R"("offsets": [[0, 0], [0, 4], [4, 9]]})");
   EXPECT_EQ(server.post("/detokenize", R"({"tokens": [1, 403, 407]})").body, R"({"prompt": "<s> Once upon"})");
+  EXPECT_EQ(server.post("/detokenize", R"({"tokens": []})").body, R"({"prompt": ""})");
+  EXPECT_EQ(server.post("/detokenize", "{}").error("param"), "tokens");
+  EXPECT_EQ(server.post("/detokenize", R"({"tokens": ["a"]})").error("param"), "tokens");
   EXPECT_EQ(server.post("/detokenize", R"({"tokens": [512]})").error("message"),
             "tokens: 512 is not a token id of the model (they are below 512)");
   const std::string conversation =

@@ -256,7 +256,8 @@ def other_routes(target, scale):
                      b'{"input":[],"prompt":[],"messages":[],"tokens":[],"documents":[]}', b'{"input":[[]],"prompt":[[]],"tokens":[[]]}',
                      b'{"input":[-1],"prompt":[99999999],"tokens":[99999999]}', b'{"model":"../../x","input":"a","prompt":"a","messages":[{"role":"user","content":"a"}],"max_tokens":1}',
                      b'{"model":5}', b'{"prompt":[1,"a"],"input":[1,"a"],"tokens":["a"]}'):
-            yield f"{route} {body[:30].decode()}", target.post(route, body)[0], REFUSED
+            no_tokens = route == "/detokenize" and b'"tokens":[]' in body  # their text is empty
+            yield f"{route} {body[:30].decode()}", target.post(route, body)[0], (200,) if no_tokens else REFUSED
     for path in ("/v1/responses/x", "/v1/responses/x/input_items?limit=0", "/v1/responses/x/input_items?limit=a&after=%00"):
         yield path, target.send(target.head("GET", path, "Connection: close\r\n\r\n")), REFUSED
 

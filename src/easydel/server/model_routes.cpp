@@ -76,7 +76,14 @@ void tokenize(const RouteContext& context, Call& call) {
 
 void detokenize(const RouteContext& context, Call& call) {
   TokenLists tokens;
-  const auto request = read_route_body<DetokenizeRequest>(context, read_value(call.request().body, "tokens", tokens));
+  Value body = read_value(call.request().body, "tokens", tokens);
+  // Left in the body if it does not begin with a token id.
+  const Value* const left = body.find("tokens");
+  const bool empty = left && left->is_list() && left->items.empty();
+  if (tokens.lists.empty() && !empty)
+    refuse("tokens", left ? config::shown(*left) + " is not a list of token ids" : "is missing", "give one list");
+  std::erase_if(body.entries, [](const auto& entry) { return entry.first == "tokens"; });
+  const auto request = read_route_body<DetokenizeRequest>(context, std::move(body));
   const auto model = context.models.find(request.model);
   const text::Tokenizer& tokenizer = tokenizer_of(*model);
   if (tokens.nested || tokens.lists.size() > 1) refuse("tokens", "is not a list of token ids", "give one list");
