@@ -303,7 +303,8 @@ TEST(LoadModel, RefusesWhatItCannotBuild) {
             "LlamaModel, LlamaForSequenceClassification, LlamaForTokenClassification, LlamaForQuestionAnswering");
   EXPECT_EQ(
       with("\"note_of_mine\"", "\"quantization_config\""),
-      "M/config.json: quantization_config: quantized checkpoints are not built yet\n    load the unquantized model");
+      "M/config.json: quantization_config: [1, 2] is not a mapping\n    read: auto-round, awq, bitnet, bitsandbytes, "
+      "compressed-tensors, fbgemm_fp8, fp8, gptq, modelopt, mxfp4; or load the unquantized model");
   EXPECT_EQ(with("\"hidden_size\": 48", "\"hidden_size\": \"wide\""),
             "M/config.json: hidden_size: \"wide\" is not an integer");
   EXPECT_EQ(with("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4"),

@@ -56,8 +56,8 @@ TEST(Parameters, OfCodesHaveTheValuesThatTheCodesStandFor) {
       built.scope().parameter("weight", {24, 64}, Role::weight, {.initial = Initial::normal(0.1)});
   Entry& entry = parameter.entry();
   EXPECT_EQ(parameter.value().const_data_ptr(), entry.shard.const_data_ptr());
-  entry.weight = quantized_weight(
-      parameter, quant::quantize(entry.shard, quant::format_of({.method = "nf4"}, "quantization")), at::kFloat);
+  const auto codes = quant::quantize(entry.shard, quant::format_of({.method = "nf4"}, "quantization"));
+  entry.weight = quantized_weight(parameter, {{}, {}, nullptr, codes}, at::kFloat);
   entry.shard = Tensor();
   EXPECT_TRUE(parameter.value().equal(entry.weight->values()));
 }

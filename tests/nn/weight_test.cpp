@@ -93,7 +93,7 @@ TEST(Weight, OfCodesIsReadInEveryWay) {
   Dense dense;
   Pass pass;
   const auto codes = quant::quantize(dense.entry.shard, quant::format_of({.method = "nf4"}, "quantization"));
-  const auto weight = quantized_weight(Parameter(&dense.entry), codes, at::kFloat);
+  const auto weight = quantized_weight(Parameter(&dense.entry), {{}, {}, nullptr, codes}, at::kFloat);
   const Tensor values = weight->values(), x = random_values({tokens, in}, "x");
   EXPECT_FALSE(values.equal(dense.entry.shard));
   EXPECT_TRUE(weight->product(x, {}, {}, pass).allclose(at::matmul(x, values.t()), 1e-4, 1e-4));

@@ -25,7 +25,7 @@ TEST(QuantizedProduct, IsTheProductWithItsDequantizedWeightForwardAndBack) {
     EXPECT_TRUE(full.allclose(w, 0, spec.codes == kernels::Codes::bytes ? 0.03 : 0.7));
     const Tensor x = at::randn({9, 70}).requires_grad_(true), bias = at::randn({20}).requires_grad_(true);
     const Tensor x2 = x.detach().clone().requires_grad_(true), bias2 = bias.detach().clone().requires_grad_(true);
-    const Tensor y = quantized_product(x, weight, bias), y2 = at::linear(x2, full, bias2);
+    const Tensor y = quantized_product(x, {{}, {}, nullptr, weight}, bias), y2 = at::linear(x2, full, bias2);
     EXPECT_TRUE(y.allclose(y2, 0, tolerance));
     const Tensor dy = at::randn({9, 20});
     (y * dy).sum().backward(), (y2 * dy).sum().backward();
@@ -36,10 +36,10 @@ TEST(QuantizedProduct, IsTheProductWithItsDequantizedWeightForwardAndBack) {
 
 TEST(QuantizedProduct, GivesARowTheSameBitsAloneAndKeepsItsNumberType) {
   const auto weight = quantized(at::randn({33, 64}), {kernels::Codes::bytes, 0, {}});
-  const Tensor x = at::randn({50, 64}).to(at::kBFloat16), all = quantized_product(x, weight);
+  const Tensor x = at::randn({50, 64}).to(at::kBFloat16), all = quantized_product(x, {{}, {}, nullptr, weight});
   EXPECT_EQ(all.scalar_type(), at::kBFloat16);
   for (const int64_t r : {0, 7, 49})
-    EXPECT_TRUE(quantized_product(x.slice(0, r, r + 1), weight).equal(all.slice(0, r, r + 1)));
+    EXPECT_TRUE(quantized_product(x.slice(0, r, r + 1), {{}, {}, nullptr, weight}).equal(all.slice(0, r, r + 1)));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // `easydel describe ...` and `config-schema`: the contents of a model folder, the meaning of a key.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -13,6 +14,8 @@
 #include "easydel/hub/resolve.h"
 #include "easydel/models/family_configs.h"
 #include "easydel/models/parts_config.h"
+#include "easydel/quant/coded_folder.h"
+#include "easydel/quant/file_format.h"
 #include "easydel/weights/dtype.h"
 #include "easydel/weights/folder.h"
 
@@ -97,6 +100,28 @@ struct Group {
   std::string shape, dtype;
 };
 
+// Weights in codes of one format.
+struct Coded {
+  int64_t weights = 0, elements = 0, bytes = 0;
+  void add(int64_t numbers, int64_t size) { ++weights, elements += numbers, bytes += size; }
+  std::string bits() const { return str(std::round(double(bytes) * 800 / double(elements)) / 100); }
+};
+
+constexpr std::string_view blocks_ending = "_blocks", scales_ending = "_scales";
+
+bool is_scale_of_blocks(const quant::CodedFolder& folder, const std::string& name) {
+  return name.ends_with(scales_ending) &&
+         folder.folder().has(name.substr(0, name.size() - scales_ending.size()) + std::string(blocks_ending));
+}
+
+// The weight of this name if it is in codes; of gpt_oss's experts, that of the blocks.
+std::shared_ptr<const quant::CodedWeight> codes_of(const quant::CodedFolder& folder, const std::string& name) {
+  if (auto weight = folder.codes(name)) return weight;
+  if (!name.ends_with(blocks_ending)) return nullptr;
+  const std::string scales = name.substr(0, name.size() - blocks_ending.size()) + std::string(scales_ending);
+  return folder.folder().has(scales) ? quant::read_mxfp4(name, folder.at(name), folder.at(scales)) : nullptr;
+}
+
 }  // namespace
 
 int run_describe_model(const DescribeModelOptions& options) {
@@ -122,7 +147,8 @@ int run_describe_model(const DescribeModelOptions& options) {
     elements += numbers, weight_bytes += bytes;
     work.add(name, sizes, numbers);
   };
-  std::string unplanned;  // why there are neither weights nor a plan of them
+  std::map<std::string, Coded> codes;  // by format
+  std::string unplanned;               // why there are neither weights nor a plan of them
   const bool planned = !weights::Folder::has_weights(folder);
   if (planned) {
     const weights::DType dtype = weights::dtype_of_weights(config);
@@ -136,10 +162,16 @@ int run_describe_model(const DescribeModelOptions& options) {
       unplanned = error.what();
     }
   } else {
-    const weights::Folder opened = weights::Folder::open(folder);
+    const quant::CodedFolder opened = quant::open_coded(folder, config, read.where);
     for (const std::string& name : opened.names()) {
-      const weights::TensorView view = opened.at(name);
-      add(name, view.shape, std::string(view.type_name()), view.elements(), view.bytes.size());
+      if (const auto weight = codes_of(opened, name)) {
+        const int64_t numbers = weight->rows() * weight->k();
+        add(name, weight->shape, weight->format, numbers, uint64_t(weight->bytes()));
+        codes[weight->format].add(numbers, weight->bytes());
+      } else if (!is_scale_of_blocks(opened, name)) {
+        const weights::TensorView view = opened.at(name);
+        add(name, view.shape, std::string(view.type_name()), view.elements(), view.bytes.size());
+      }
     }
   }
   const auto word = [&](const char* key) {
@@ -161,6 +193,9 @@ int run_describe_model(const DescribeModelOptions& options) {
                        : "parameters    " + std::to_string(elements) + " (" + count_text(elements) + "), " +
                              bytes_text(weight_bytes) +
                              (planned ? ", planned from config.json; the folder has no weights" : "") + "\n";
+  for (const auto& [format, of] : codes)
+    out += str("codes         ", of.weights, " weights in ", format, ": ", of.bits(), " bits a value, ",
+               bytes_text(uint64_t(of.bytes)), "\n");
   if (!order.empty()) {
     const auto as = [&](uint64_t bits) { return bytes_text(uint64_t(elements) * bits / 8); };
     out += "layers        " + std::to_string(work.layers()) + "\n";
@@ -201,6 +236,17 @@ int run_describe_model(const DescribeModelOptions& options) {
   json.set("model_type", Value::text(word("model_type")));
   json.set("parameters", Value::integer(elements));
   json.set("bytes", Value::integer(int64_t(weight_bytes)));
+  Value formats = Value::list();
+  for (const auto& [format, of] : codes) {
+    Value row = Value::map();
+    row.set("format", Value::text(format));
+    row.set("weights", Value::integer(of.weights));
+    row.set("elements", Value::integer(of.elements));
+    row.set("bits", Value::number(double(of.bytes) * 8 / double(of.elements)));
+    row.set("bytes", Value::integer(of.bytes));
+    formats.items.push_back(row);
+  }
+  json.set("codes", formats);
   json.set("planned", Value::boolean(planned));
   json.set("layers", Value::integer(work.layers()));
   json.set("flops_per_token", Value::number(work.flops()));

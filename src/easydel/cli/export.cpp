@@ -8,6 +8,7 @@
 #include "easydel/base/text_table.h"
 #include "easydel/cli/commands.h"
 #include "easydel/hub/resolve.h"
+#include "easydel/quant/coded_folder.h"
 #include "easydel/text/tokenizers/gguf_vocabulary.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/weights/export.h"
@@ -50,6 +51,9 @@ int run_export(const ExportOptions& options) {
   const fs::path tokenizer = options.tokenizer.empty() ? path : hub::resolve_model(options.tokenizer, "--tokenizer");
   const weights::ConfigFile config = weights::read_config(path);
   const weights::Folder model = weights::Folder::open(path);
+  if (const auto codes = quant::open_coded(path, config.document, config.where).all_codes(); !codes.empty())
+    refuse(path.string(), str("exporting weights in codes (", codes.begin()->second->format, ") is not built yet"),
+           "export the unquantized model");
   if (options.format == "safetensors") {
     weights::write_hugging_face(output, model, config, options.dtype, uint64_t(*most));
     weights::keep_generation_config(path, output);

@@ -152,23 +152,31 @@ void multiply_in_place(const GroupWeights& w, const Piece& piece, int64_t begin,
   loops().product.pairs.multiply_weight_rows(step, begin, end - begin);
 }
 
+// One panel of a weight, as loops read it.
+void pack_panel(const GroupWeights& w, int64_t group, int64_t panel, uint8_t* to) {
+  if (w.encoded.empty()) return loops().product.pack_panel(at(w.rows, group * w.n), w.n, w.k, panel, w.dtype, to);
+  thread_local Scratch<float> of_thread;
+  float* const values = of_thread.at_least(panel_columns * w.k);
+  const int64_t first = panel * panel_columns, count = std::min(panel_columns, w.n - first);
+  w.encoded[size_t(group)].decode(first, count, values);
+  loops().product.pack_panel({values, DType::f32, w.k}, count, w.k, 0, w.dtype, to);
+}
+
 // Panels as products of their own; their right side is packed only for them.
 void multiply_unpacked(const GroupWeights& w, const Piece& piece, int64_t begin, int64_t end, int threads) {
   const int64_t per_call = piece.piece_plan.panels_per_call;
   const int64_t panel_bytes = panel_elements(w.dtype, w.k) * bytes_of(w.dtype);
   thread_local Scratch<uint8_t> of_thread;
   uint8_t* const packed = of_thread.at_least(per_call * panel_bytes);
-  const Input rows = at(w.rows, piece.group * w.n);
   for (int64_t panel = begin; panel < end; panel += per_call) {
     const int64_t panels = std::min(per_call, end - panel), column = panel * panel_columns;
-    for (int64_t p = 0; p < panels; ++p)
-      loops().product.pack_panel(rows, w.n, w.k, panel + p, w.dtype, packed + p * panel_bytes);
+    for (int64_t p = 0; p < panels; ++p) pack_panel(w, piece.group, panel + p, packed + p * panel_bytes);
     ProductStep step = piece.step;
     step.n = std::min(panels * panel_columns, w.n - column);
     step.panels = packed;
     step.y.data = step.y.at(0, column);
     if (step.bias) step.bias += column;
-    step.next = next_rows(w, piece, panel + panels, panels, begin, end, threads);
+    if (w.encoded.empty()) step.next = next_rows(w, piece, panel + panels, panels, begin, end, threads);
     multiply_panels(piece, step, 0, panels);
   }
 }
@@ -190,7 +198,8 @@ void grouped_product(Executor& executor, std::span<const int64_t> begin, const G
     shape.m = begin[g + 1] - begin[g];
     const PackedWeight* const packed = w.packed.empty() ? nullptr : w.packed[g];
     const GroupRight right = packed ? GroupRight::packed_panels : GroupRight::unpacked_weight;
-    const GroupPlan plan = plan_group(shape, right, w.rows.dtype);
+    // Codes have no rows that could be read in place: they are planned as rows of another dtype.
+    const GroupPlan plan = plan_group(shape, right, w.encoded.empty() ? w.rows.dtype : DType::f32);
     work.add(shape, plan, right,
              {.order = order,
               .panels = packed ? packed->data() : nullptr,

@@ -7,16 +7,20 @@
 
 #include <span>
 
+#include "easydel/kernels/encoded_weight.h"
 #include "easydel/kernels/product.h"
 
 namespace easydel::kernels {
 
-// Stacked weights [groups n, k], and their packed forms (null: packed on use; empty: none are packed).
+// Stacked weights [groups n, k], and their packed forms (null: packed on use; empty: none are packed); or weights in
+// codes, of which each panel is decoded to `dtype` when it is multiplied: an element has the bits that the decoded
+// weight gives it.
 struct GroupWeights {
   int64_t n = 0, k = 0;
   Input rows{};
   DType dtype = DType::f32;  // of `packed`
   std::span<const PackedWeight* const> packed = {};
+  std::span<const EncodedWeight> encoded = {};  // one for each group, instead of `rows`; empty: they are values
 };
 
 // y = x W^T + bias. bias is [groups, n] or null.

@@ -9,9 +9,10 @@
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/models/parts_config.h"
+#include "easydel/quant/file_format.h"
+#include "easydel/quant/quantize.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/mapped.h"
-#include "easydel/tensor/mxfp4.h"
 
 namespace easydel::models {
 namespace {
@@ -27,9 +28,18 @@ Tensor slice_of(const Tensor& values, const nn::Entry& entry) {
   return part;
 }
 
+// Blocks and scales as one weight [experts, rows, k].
+std::shared_ptr<const quant::CodedWeight> packed_experts(const quant::CodedFolder& folder,
+                                                         const nn::TensorSource& source) {
+  const auto weight =
+      quant::read_mxfp4(folder.folder().where(source.found[0]), folder.at(source.found[0]), folder.at(source.found[1]));
+  weight->check_scales();
+  return weight;
+}
+
 }  // namespace
 
-Checkpoint::Checkpoint(weights::Folder folder, const Family& family, bool tied, std::string stack, bool other_head,
+Checkpoint::Checkpoint(quant::CodedFolder folder, const Family& family, bool tied, std::string stack, bool other_head,
                        const FamilyPart* part)
     : folder_(std::move(folder)), family_(family), tied_(tied), stack_(std::move(stack)), other_head_(other_head) {
   for (const std::string& file : folder_.names()) {
@@ -143,14 +153,24 @@ bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::TensorSource>& so
 }
 
 void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sources, const at::TensorOptions& given,
-                      bool frozen, bool own_type) {
+                      bool frozen, bool own_type, KeptCodes* keep) {
   at::TensorOptions options = given;
   const auto make_room = [&] { entry.shard = at::empty(entry.slice.size, options); };
   if (!match(entry, sources)) return;
   nn::TensorSource& source = entry.source;
-  const auto take = [&](size_t i) { return tensor::from_view(folder_.at(source.found[i])); };
+  // A packed tensor is a weight of the usual source from now on.
+  const auto unpacked = [&] {
+    if (source.packing == nn::Packing::none) return;
+    source = sources.front();
+    source.found = source.tensors;
+  };
+  if (keep && KeptCodes::can_keep(entry))
+    if (auto codes = codes_of(entry); !codes.empty()) {
+      keep->keep(entry, std::move(codes));
+      return unpacked();
+    }
   if (own_type && source.packing == nn::Packing::none)
-    if (const auto type = take(0).scalar_type(); type == at::kFloat || type == at::kBFloat16)
+    if (const auto type = take(source.found[0]).scalar_type(); type == at::kFloat || type == at::kBFloat16)
       options = options.dtype(type);
   // Releases the file's memory of values that were copied.
   const auto put = [](const Tensor& to, const Tensor& values, const Tensor& whole) {
@@ -158,21 +178,17 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sou
     tensor::forget(whole);
   };
   if (source.packing == nn::Packing::mxfp4) {
-    make_room();
-    const Tensor values = tensor::mxfp4_values(take(0), take(1));
-    const auto shape = source.file_shape(entry.shape);
-    if (values.sizes() != at::IntArrayRef(shape)) {
-      misshapen_.push_back({source.found[0], entry.path, source, values.sizes().vec(), shape});
+    const auto codes = packed_experts(folder_, source);
+    if (const auto shape = source.file_shape(entry.shape); codes->shape != shape) {
+      misshapen_.push_back({source.found[0], entry.path, source, codes->shape, shape});
       return;
     }
-    entry.shard.copy_(slice_of(source.part_of(values), entry));
-    // From now on the source is that of an unpacked tensor.
-    source = sources.front();
-    source.found = source.tensors;
-    return;
+    make_room();
+    entry.shard.copy_(slice_of(source.part_of(quant::values_of(codes)), entry));
+    return unpacked();
   }
   if (!source.stacked) {
-    const Tensor whole = take(0), values = slice_of(source.part_of(whole), entry);
+    const Tensor whole = take(source.found[0]), values = slice_of(source.part_of(whole), entry);
     source.found_type = whole.scalar_type();
     const bool as_it_is = frozen && values.is_contiguous() && values.numel() == whole.numel() &&
                           values.scalar_type() == options.dtype().toScalarType() && options.device().is_cpu();
@@ -184,11 +200,48 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sou
   const int64_t first = entry.slice.begin[0], count = entry.slice.size[0];
   if (int64_t(source.found.size()) < entry.shape[0]) entry.shard.zero_();
   for (size_t i = 0; i < source.found.size(); ++i) {
-    const Tensor whole = take(i);
+    const Tensor whole = take(source.found[i]);
     source.found_type = whole.scalar_type();
     const Tensor values = slice_of(source.part_of(whole), entry);
     if (const int64_t at = int64_t(i) - first; at >= 0 && at < count) put(entry.shard.select(0, at), values, whole);
   }
+}
+
+Tensor Checkpoint::take(const std::string& file) const {
+  const auto codes = folder_.codes(file);
+  if (!codes) return tensor::from_view(folder_.at(file));
+  codes->check_scales();
+  return quant::values_of(codes);
+}
+
+std::vector<ops::Matrix> Checkpoint::codes_of(const nn::Entry& entry) const {
+  const nn::TensorSource& source = entry.source;
+  const bool packed = source.packing == nn::Packing::mxfp4;
+  std::vector<std::shared_ptr<const quant::CodedWeight>> files;
+  for (const std::string& name : source.found) {
+    if (packed && !files.empty()) break;  // the scales belong to the blocks
+    files.push_back(packed ? packed_experts(folder_, source) : folder_.codes(name));
+    if (!files.back()) return {};
+  }
+  const size_t matrices = entry.shape.size() == 3 ? size_t(entry.shape[0]) : 1;
+  const int64_t out = entry.shape[entry.shape.size() - 2];
+  // A part must be made of rows.
+  const size_t dimensions = files.front()->shape.size();
+  const bool rows_alone = source.end == 0 || size_t(source.dimension) + 2 == dimensions;
+  const bool counted = source.stacked ? files.size() == matrices && dimensions == 2
+                                      : dimensions == entry.shape.size() && files.front()->shape[0] == entry.shape[0];
+  const bool whole = source.end > 0 || dimensions == 3 || source.stacked || files.front()->shape[0] == out;
+  if (source.transposed || !source.viewed.empty() || !rows_alone || !whole) return {};
+  if (!counted && !(dimensions == 2 && entry.shape.size() == 2)) return {};
+  std::vector<ops::Matrix> kept;
+  for (size_t i = 0; i < matrices; ++i) {
+    const auto& file = files[source.stacked ? i : 0];
+    const int64_t rows = file->shape[dimensions - 2], before = source.stacked ? 0 : int64_t(i) * rows;
+    if (file->k() != entry.shape.back()) return {};
+    kept.push_back(quant::matrix_of(file, out, before + source.begin, source.end > 0 ? source.step : 1, entry.compute));
+  }
+  for (const auto& file : files) file->check_scales();
+  return kept;
 }
 
 namespace {
@@ -204,14 +257,17 @@ int64_t layer_of(const std::string& name) {
 }  // namespace
 
 bool Checkpoint::unties(const nn::ParameterTable& untied) const {
-  const auto tensor_of = [&](nn::Role role) -> std::optional<weights::TensorView> {
+  const auto name_of = [&](nn::Role role) -> std::string {
     for (const nn::Entry& entry : untied.entries())
       if (entry.role == role && entry.split == nn::Split::vocabulary && !entry.source.tensors.empty())
-        if (const std::string file = find(entry.source.tensors.front()).file; !file.empty()) return folder_.at(file);
-    return std::nullopt;
+        if (const std::string file = find(entry.source.tensors.front()).file; !file.empty()) return file;
+    return {};
   };
-  const auto embedding = tensor_of(nn::Role::embedding), head = tensor_of(nn::Role::weight);
-  if (!embedding || !head) return false;
+  const std::string embedding_name = name_of(nn::Role::embedding), head_name = name_of(nn::Role::weight);
+  if (embedding_name.empty() || head_name.empty()) return false;
+  if (folder_.codes(embedding_name) || folder_.codes(head_name)) return true;
+  const weights::TensorView owned_embedding = folder_.at(embedding_name), owned_head = folder_.at(head_name);
+  const auto *const embedding = &owned_embedding, *const head = &owned_head;
   if (embedding->dtype != head->dtype || embedding->shape != head->shape) return true;
   return embedding->bytes.data() != head->bytes.data() && !std::ranges::equal(embedding->bytes, head->bytes);
 }

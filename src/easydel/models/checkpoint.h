@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "easydel/models/family.h"
+#include "easydel/models/kept_codes.h"
 #include "easydel/models/unfit.h"
 #include "easydel/nn/parameter.h"
-#include "easydel/weights/folder.h"
+#include "easydel/quant/coded_folder.h"
 
 namespace easydel::models {
 
@@ -19,7 +20,7 @@ class Checkpoint {
   // `family` must outlive it. `tied`: the head uses the embedding's weight. `stack`: prefix of the stack's names in the
   // model. `other_head`: the file may have another head than the model. `part`: the part of the folder's model that is
   // read; tensors of other parts are left alone. null: the model has one part.
-  Checkpoint(weights::Folder folder, const Family& family, bool tied, std::string stack, bool other_head,
+  Checkpoint(quant::CodedFolder folder, const Family& family, bool tied, std::string stack, bool other_head,
              const FamilyPart* part = nullptr);
 
   // Whether an entry of the head starts from random values because the file has another head.
@@ -30,9 +31,10 @@ class Checkpoint {
   bool match(nn::Entry& entry, const std::vector<nn::TensorSource>& sources);
   // match(), then loads the values into entry.shard, in the dtype and on the device of `options`. If nothing has to be
   // converted and the weight is `frozen`, the shard is the file's mapped memory. `own_type`: if the file holds fp32 or
-  // bf16, the shard keeps that dtype. A tensor that does not fit gets no shard.
+  // bf16, the shard keeps that dtype. A tensor that does not fit gets no shard, and neither does a weight whose codes
+  // `keep` takes over; null: codes are decoded.
   void fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sources, const at::TensorOptions& options,
-            bool frozen, bool own_type = false);
+            bool frozen, bool own_type = false, KeptCodes* keep = nullptr);
   // Called after every parameter of a model with `layers` layers. UserError `where` that lists all tensors that are
   // missing, of a wrong shape or dtype, or not in the model, with likely names and the keys of `config` (of the file
   // `config_file`) that decide a size.
@@ -45,7 +47,7 @@ class Checkpoint {
 
   // Tensors of other parts, by the file's names.
   const std::vector<std::string>& left_alone() const { return left_alone_; }
-  const weights::Folder& folder() const { return folder_; }
+  const quant::CodedFolder& folder() const { return folder_; }
 
   int64_t elements() const;     // of all the model's tensors
   at::ScalarType type() const;  // of its weights: the first floating dtype
@@ -64,7 +66,12 @@ class Checkpoint {
   std::vector<std::string> unexpected(int64_t layers) const;
   bool in_stack(const std::string& name) const;
 
-  weights::Folder folder_;
+  // The codes of a weight that was matched, one for each of its matrices. Empty: it has values, or codes of which it is
+  // not a number of whole rows.
+  std::vector<ops::Matrix> codes_of(const nn::Entry& entry) const;
+  Tensor take(const std::string& file) const;  // its values
+
+  quant::CodedFolder folder_;
   const Family& family_;
   bool tied_;
   std::string stack_;

@@ -7,6 +7,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/quant/file_config.h"
 
 namespace easydel::models {
 namespace {
@@ -269,11 +270,10 @@ const FamilyConfig& family_config_of(const Value& config, const Where& where) {
              "built for '" + type + "': " + join(built, ", "));
     }
   }
-  const Value* const quantized = find("quantization_config");
-  const Value* const method = quantized && quantized->is_map() ? quantized->find("quant_method") : nullptr;
-  const bool readable = found->reads_mxfp4 && method && method->as_string() == std::optional<std::string>("mxfp4");
-  if (quantized && !readable)
-    refuse(where.below("quantization_config"), "quantized checkpoints are not built yet", "load the unquantized model");
+  if (const quant::FileConfig codes = quant::read_file_config(config, where);
+      codes.method == "mxfp4" && !found->reads_mxfp4)
+    refuse(codes.where.below("quant_method"), str("'mxfp4' is not built yet for '", type, "'"),
+           "load the unquantized model");
   if (const Value* const pruned = find("pruned_heads"); pruned && !(pruned->is_map() && pruned->entries.empty()))
     refuse(where.below("pruned_heads"), "pruned heads are not supported");
   return *found;

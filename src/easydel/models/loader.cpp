@@ -20,6 +20,7 @@
 #include "easydel/models/common_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/heads.h"
+#include "easydel/models/kept_codes.h"
 #include "easydel/models/load_types.h"
 #include "easydel/models/parameter_plan.h"
 #include "easydel/models/parts_config.h"
@@ -149,16 +150,17 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
     const nn::HeadPlan head = head_plan(reader, *out.family);
     const bool bare = !head.language && !head.classes;  // its pooling layer is not always saved
     const auto hold = [&](bool one) {
-      out.checkpoint = std::make_unique<Checkpoint>(weights::Folder::open(folder), *out.family, one, head.stack,
-                                                    changed || bare, out.part);
+      out.checkpoint = std::make_unique<Checkpoint>(quant::open_coded(folder, out.config, out.where), *out.family, one,
+                                                    head.stack, changed || bare, out.part);
     };
     hold(tied);
+    check_codes(folder, out.checkpoint->folder(), options);
     if (tied && head.language && untie_what_differs(folder, out)) hold(false);
     out.file_type = out.checkpoint->type();
     if (out.whole) {
       log::info(folder.string(), ": the text part of ", out.whole->config.find("model_type")->scalar, "; ",
                 out.checkpoint->left_alone().size(), " tensors of its other parts are ignored");
-      out.whole->folder = out.checkpoint->folder();
+      out.whole->folder = out.checkpoint->folder().folder();
       out.whole->left_alone = out.checkpoint->left_alone();
     }
   } else {
@@ -235,10 +237,16 @@ Tensor initial_values(const nn::Entry& entry, const nn::Initial& initial, uint64
 
 // Policies for the model's weights that the options request.
 struct Policies {
+  std::shared_ptr<KeptCodes> kept;           // null: codes of the checkpoint are decoded
   std::shared_ptr<nn::Quantizer> quantizer;  // null: there is none
   std::vector<std::shared_ptr<Adapter>> adapters;
 
-  Policies(const LoadOptions& options, nn::Building& building) {
+  // Codes stay codes where kernels can multiply by them.
+  Policies(const LoadOptions& options, nn::Building& building, at::Device device = at::kCPU) {
+    if (device.is_cpu() && options.team->mesh().ranks() == 1 && !options.keep_file_types) {
+      kept = std::make_shared<KeptCodes>();
+      building.weight_policies.push_back(kept);
+    }
     if (options.quantization) {
       quantizer = std::make_shared<nn::Quantizer>(*options.quantization);
       building.weight_policies.push_back(quantizer);
@@ -298,7 +306,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   int64_t dropped = 0;
   building.place = [&](nn::Entry& entry) { nn::place(entry, options.team, rules, dropped); };
   Progress progress(folder.string(), opened.checkpoint.get(), options.team->first());
-  const Policies policies(options, building);
+  const Policies policies(options, building, opened.device);
   building.fill = [&](nn::Entry& entry, const nn::Initial& initial, const std::vector<nn::TensorSource>& sources) {
     // Parameters with an exact compute dtype are stored in it.
     const at::ScalarType shard_type = entry.compute != opened.types.compute ? entry.compute : opened.types.shard;
@@ -312,7 +320,8 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
       const auto as = at::TensorOptions().dtype(shard_type).device(opened.device);
       opened.checkpoint->fill(
           entry, sources, as, !entry.trainable,
-          options.keep_file_types || (options.training && !entry.trainable && keeps_own_type(entry)));
+          options.keep_file_types || (options.training && !entry.trainable && keeps_own_type(entry)),
+          policies.kept.get());
       if (!entry.shard.defined()) return;
       for (const auto& each : policies.adapters) each->fill_base(entry);
       progress.add(entry.elements());
@@ -387,6 +396,13 @@ std::shared_ptr<Model> Loader::copy(const Model& from) {
 
 std::shared_ptr<Model> load_model(const fs::path& folder, const LoadOptions& options) {
   return Loader::load(folder, options);
+}
+
+bool has_codes(const fs::path& folder) {
+  Opened opened;
+  read_configuration(folder, {}, opened);
+  return weights::Folder::has_weights(folder) &&
+         !quant::open_coded(folder, opened.config, opened.where).all_codes().empty();
 }
 
 CheckedModel check_model(const fs::path& folder, const LoadOptions& options, const mesh::Mesh& mesh) {

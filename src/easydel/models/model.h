@@ -155,6 +155,8 @@ struct CheckedModel {
 // UserError: no config, unknown model type or architecture, missing, unexpected or misshapen tensors (all of them are
 // listed), an unsupported value in config.json.
 std::shared_ptr<Model> load_model(const std::filesystem::path& folder, const LoadOptions& options);
+// Whether weights of the folder are codes that only adapters can be trained over. UserError as load_model.
+bool has_codes(const std::filesystem::path& folder);
 // Throws all of load_model's UserErrors, without allocating or reading weights. `mesh`: that of the ranks that will
 // share the model and are not connected yet (options.team is this rank alone).
 CheckedModel check_model(const std::filesystem::path& folder, const LoadOptions& options, const mesh::Mesh& mesh);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "easydel/base/error.h"
@@ -13,6 +15,7 @@
 #include "easydel/models/load_types.h"
 #include "easydel/models/model.h"
 #include "easydel/models/parts_config.h"
+#include "easydel/quant/coded_folder.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/weights/folder.h"
@@ -86,6 +89,41 @@ std::vector<weights::OutTensor> written_heads(const Model& model, const Merged& 
   return out;
 }
 
+// The codes of a model's folder, which are saved as they are.
+class SavedCodes {
+ public:
+  explicit SavedCodes(const Model& model) {
+    const auto& entries = model.parameters().entries();
+    const bool kept = std::ranges::any_of(entries, [](const nn::Entry& entry) { return !entry.shard.defined(); });
+    if (!kept || model.folder().empty() || !weights::Folder::has_weights(model.folder())) return;
+    const weights::ConfigFile config = weights::read_config(model.folder());
+    folder_.emplace(quant::open_coded(model.folder(), config.document, config.where));
+    for (const char* const key : {"quantization_config", "compression_config"})
+      if (const Value* const found = config.document.find(key)) section_.set(key, *found);
+  }
+  // The tensors of the weight; none: it is not in codes.
+  std::vector<weights::OutTensor> of(const FileTensor& file) const {
+    std::vector<weights::OutTensor> out;
+    if (!folder_) return out;
+    if (const auto weight = folder_->codes(file.found)) {
+      for (const auto& [name, view] : weight->parts) out.push_back(as_it_is(name, view));
+      return out;
+    }
+    for (const char* const ending : {"_blocks", "_scales"})
+      if (const std::string name = file.found + ending; folder_->folder().has(name))
+        out.push_back(as_it_is(name, folder_->at(name)));
+    return out;
+  }
+  const Value& section() const { return section_; }  // of config.json
+
+ private:
+  static weights::OutTensor as_it_is(const std::string& name, const weights::TensorView& view) {
+    return {name, view.dtype, view.shape, [view](const auto& sink) { sink(view.bytes.data(), view.bytes.size()); }};
+  }
+  std::optional<quant::CodedFolder> folder_;
+  Value section_ = Value::map();
+};
+
 }  // namespace
 
 void refuse_unmergeable(const Model& model, const std::string& where) {
@@ -106,8 +144,20 @@ void save_model(const Model& model, const std::filesystem::path& folder, DTypeSe
   refuse_unmergeable(model, folder.string());
   // Gathering is collective; only the first rank keeps the result.
   Values values;
+  const SavedCodes codes(model);
+  std::vector<FileTensor> file_list = file_tensors(model.parameters());
+  std::set<const nn::Entry*> in_codes;
+  for (const FileTensor& file : file_list)
+    if (!codes.of(file).empty())
+      for (const FilePart& part : file.parts) in_codes.insert(part.entry);
   for (const nn::Entry& entry : model.parameters().entries()) {
     const at::NoGradGuard no_gradient;
+    if (in_codes.contains(&entry)) {
+      if (!model.adapters().empty())
+        refuse(folder.string(), str("merging into codes is not built yet (", entry.path, ")"),
+               "save the adapter alone, or merge it into the plain model");
+      continue;
+    }
     if (!entry.shard.defined())
       refuse(folder.string(), "saving a quantized model is not built yet", "load it without quantization to save it");
     const Tensor whole = entry.team->whole(entry.shard.detach(), entry.layout);
@@ -118,7 +168,11 @@ void save_model(const Model& model, const std::filesystem::path& folder, DTypeSe
   const Merged merged{&model, &values};
   std::vector<weights::OutTensor> tensors;
   const bool all_as_loaded = dtype == DTypeSetting::automatic;
-  for (FileTensor& file : file_tensors(model.parameters())) {
+  for (FileTensor& file : file_list) {
+    if (auto saved = codes.of(file); !saved.empty()) {
+      std::ranges::move(saved, std::back_inserter(tensors));
+      continue;
+    }
     const bool as_loaded = all_as_loaded && file.type != at::ScalarType::Undefined;
     if (model.whole()) file.name = file.found;
     tensors.push_back(written(file, merged, as_loaded ? file.type : type));
@@ -137,8 +191,11 @@ void save_model(const Model& model, const std::filesystem::path& folder, DTypeSe
   config.set(config.find("torch_dtype") && !config.find("dtype") ? "torch_dtype" : "dtype",
              Value::text(config_name(type)));
   if (!heads.empty()) config.set("tie_word_embeddings", Value::boolean(false));
-  // Packed weights were read as plain ones, and are written as such.
-  std::erase_if(config.entries, [](const auto& entry) { return entry.first == "quantization_config"; });
+  // Codes that were decoded are written as values.
+  std::erase_if(config.entries, [](const auto& entry) {
+    return entry.first == "quantization_config" || entry.first == "compression_config";
+  });
+  for (const auto& [key, value] : codes.section().entries) config.set(key, value);
   files::write(folder / "config.json", to_json(config, 2) + "\n");
   weights::keep_generation_config(model.folder(), folder);
 }

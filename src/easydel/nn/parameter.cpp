@@ -23,6 +23,7 @@ std::string layer_name(const Entry& entry) {
 
 Tensor Parameter::value() const {
   if (!entry_->shard.defined() && entry_->weight) return entry_->weight->values();
+  if (!entry_->shard.defined() && entry_->stack) return entry_->stack->values();
   return entry_->team->size() == 1 ? entry_->shard : gathered(*entry_);
 }
 

@@ -58,7 +58,7 @@ std::shared_ptr<Weight> Quantizer::coded(Entry& entry, std::shared_ptr<Weight> w
   bytes_ += codes->bytes();
   if (!shared) entry.shard = Tensor();
   tensor::forget(values);  // the mapped bytes of the file are not needed any more
-  return quantized_weight(Parameter(&entry), codes, entry.compute);
+  return quantized_weight(Parameter(&entry), {{}, {}, nullptr, codes}, entry.compute);
 }
 
 void Quantizer::refuse_none() const {

@@ -1,7 +1,10 @@
 #include "easydel/nn/weight.h"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/unbind.h>
+
+#include <functional>
 
 #include "easydel/base/error.h"
 #include "easydel/ops/embedding.h"
@@ -9,6 +12,17 @@
 
 namespace easydel::nn {
 namespace {
+
+// x [rows, in] -> [rows, out]: the rows of each weight that has some, multiplied by it.
+Tensor product_of_each(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, int64_t out,
+                       const std::function<ops::Matrix(int64_t)>& weight) {
+  std::vector<Tensor> parts;
+  for (size_t e = 0; e + 1 < begin.size(); ++e)
+    if (begin[e] < begin[e + 1])
+      parts.push_back(ops::product(x.narrow(0, begin[e], begin[e + 1] - begin[e]), weight(int64_t(e)),
+                                   bias.defined() ? bias[int64_t(e)] : Tensor()));
+  return parts.empty() ? x.new_empty({0, out}) : at::cat(parts);
+}
 
 class DenseStack final : public WeightStack {
  public:
@@ -23,15 +37,11 @@ class DenseStack final : public WeightStack {
   static Tensor one_by_one(const Tensor& x, const ops::ExpertMatrices& weights, const std::vector<int64_t>& begin,
                            const Tensor& bias) {
     const std::vector<Tensor> masters = at::unbind(weights.master, 0);
-    std::vector<Tensor> parts;
-    for (size_t e = 0; e + 1 < begin.size(); ++e) {
-      if (begin[e] == begin[e + 1]) continue;
-      ops::Matrix matrix = weights.of(int64_t(e));
-      matrix.master = masters[e];
-      parts.push_back(ops::product(x.narrow(0, begin[e], begin[e + 1] - begin[e]), matrix,
-                                   bias.defined() ? bias[int64_t(e)] : Tensor()));
-    }
-    return parts.empty() ? x.new_empty({0, weights.compute.size(1)}) : at::cat(parts);
+    return product_of_each(x, begin, bias, weights.compute.size(1), [&](int64_t e) {
+      ops::Matrix matrix = weights.of(e);
+      matrix.master = masters[size_t(e)];
+      return matrix;
+    });
   }
 
   std::shared_ptr<WeightForms> forms_;
@@ -77,30 +87,49 @@ class DenseWeight final : public Weight {
 
 class QuantizedWeight final : public Weight {
  public:
-  QuantizedWeight(Parameter parameter, std::shared_ptr<const kernels::QuantizedWeight> codes, at::ScalarType type)
+  QuantizedWeight(Parameter parameter, ops::Matrix codes, at::ScalarType type)
       : parameter_(parameter), codes_(std::move(codes)), type_(type) {}
 
   Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, Pass& pass) override {
-    return pass.make(name, [&](const Tensor& given) { return ops::product(x, matrix(), bias, given); });
+    return pass.make(name, [&](const Tensor& given) { return ops::product(x, codes_, bias, given); });
   }
-  std::vector<ops::Factors> factors(const Tensor& x, Pass&) override { return {{x, matrix()}}; }
+  std::vector<ops::Factors> factors(const Tensor& x, Pass&) override { return {{x, codes_}}; }
   Tensor lookup(const Tensor& indices, int64_t padding, Pass&) override {
     return ops::embedding(values(), indices, type_, padding);
   }
   std::shared_ptr<WeightStack> by_head(const HeadRows& rows) override {
-    return stack_of_heads(parameter_, rows, [codes = codes_, type = type_] { return ops::dequantized(*codes, type); });
+    return stack_of_heads(parameter_, rows, [codes = codes_, type = type_] { return ops::decoded(codes, type); });
   }
-  Tensor values() const override { return ops::dequantized(*codes_, type_); }
+  Tensor values() const override { return ops::decoded(codes_, type_); }
 
  private:
-  ops::Matrix matrix() const { return {Tensor(), Tensor(), nullptr, codes_}; }
-
   Parameter parameter_;
-  std::shared_ptr<const kernels::QuantizedWeight> codes_;
+  ops::Matrix codes_;
+  at::ScalarType type_;
+};
+
+// One product for each weight that has rows.
+class QuantizedStack final : public WeightStack {
+ public:
+  QuantizedStack(std::vector<ops::Matrix> codes, at::ScalarType type) : codes_(std::move(codes)), type_(type) {}
+
+  Tensor product(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, Pass&) override {
+    return product_of_each(x, begin, bias, codes_.front().out(), [&](int64_t e) { return codes_[size_t(e)]; });
+  }
+  Tensor values() const override {
+    std::vector<Tensor> all;
+    for (const ops::Matrix& one : codes_) all.push_back(ops::decoded(one, type_));
+    return at::stack(all);
+  }
+
+ private:
+  std::vector<ops::Matrix> codes_;
   at::ScalarType type_;
 };
 
 }  // namespace
+
+Tensor WeightStack::values() const { throw Bug("stack: its values are its parameter's"); }
 
 Tensor Weight::values() const { throw Bug("weight: its values are its parameter's"); }
 
@@ -112,9 +141,12 @@ std::shared_ptr<WeightStack> dense_stack(std::shared_ptr<WeightForms> forms, boo
   return std::make_shared<DenseStack>(std::move(forms), grouped);
 }
 
-std::shared_ptr<Weight> quantized_weight(Parameter parameter, std::shared_ptr<const kernels::QuantizedWeight> codes,
-                                         at::ScalarType type) {
+std::shared_ptr<Weight> quantized_weight(Parameter parameter, ops::Matrix codes, at::ScalarType type) {
   return std::make_shared<QuantizedWeight>(parameter, std::move(codes), type);
+}
+
+std::shared_ptr<WeightStack> quantized_stack(std::vector<ops::Matrix> codes, at::ScalarType type) {
+  return std::make_shared<QuantizedStack>(std::move(codes), type);
 }
 
 }  // namespace easydel::nn

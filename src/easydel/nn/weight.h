@@ -27,6 +27,8 @@ class WeightStack {
   // Rows of experts are sorted by expert, so they belong to no sequence in order, and pass.stream().row_offsets
   // refuses. Of heads each has all rows, in the order of sequences: row_offsets(begin[1] - begin[0]) is right for each.
   virtual Tensor product(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, Pass& pass) = 0;
+  // All values, [n, out, in], of a form whose parameter does not hold them; else Bug.
+  virtual Tensor values() const;
 };
 
 // The weight [out, in] of a linear layer, a head or an embedding. Everything that reads it asks this interface, so that
@@ -59,9 +61,10 @@ std::shared_ptr<Weight> dense_weight(std::shared_ptr<WeightForms> forms);
 // The same for a stack. `grouped`: all in one grouped product, else one product for each weight that has rows.
 std::shared_ptr<WeightStack> dense_stack(std::shared_ptr<WeightForms> forms, bool grouped);
 
-// Codes that never change. `parameter` is the one that they stand for; `type` is the dtype of values(). Gradients flow
-// to x and to the bias only.
-std::shared_ptr<Weight> quantized_weight(Parameter parameter, std::shared_ptr<const kernels::QuantizedWeight> codes,
-                                         at::ScalarType type);
+// Codes that never change, quantized or as their file holds them. `parameter` is the one that they stand for; `type` is
+// the dtype of values(). Gradients flow to x and to the bias only.
+std::shared_ptr<Weight> quantized_weight(Parameter parameter, ops::Matrix codes, at::ScalarType type);
+// The same for a stack, one matrix for each of its weights.
+std::shared_ptr<WeightStack> quantized_stack(std::vector<ops::Matrix> codes, at::ScalarType type);
 
 }  // namespace easydel::nn

@@ -103,7 +103,7 @@ struct HeadDivergence : torch::autograd::Function<HeadDivergence> {
                                HeadTerms student, HeadTerms teacher, const DivergenceRequest& request) {
     const int64_t n = x.size(0), chunk = chunk_rows(n, 2 * student.weight.out(), request.chunk);
     for (Matrix* weight : {&student.weight, &teacher.weight})
-      if (!weight->packed && !weight->quantized && pays_to_pack_for(n, chunk)) weight->packed = pack(weight->compute);
+      if (!weight->packed && !weight->in_codes() && pays_to_pack_for(n, chunk)) weight->packed = pack(weight->compute);
     const auto options = x.options().dtype(at::kFloat);
     const Tensor divergence = at::empty({n}, options);
     const Tensor entropy = request.entropy ? at::empty({n}, options) : Tensor();
@@ -233,8 +233,8 @@ struct HeadDivergence : torch::autograd::Function<HeadDivergence> {
 };
 
 HeadTerms dense(HeadTerms terms) {
-  if (!terms.weight.quantized) return terms;
-  const Tensor values = dequantized(*terms.weight.quantized, terms.x.scalar_type());
+  if (!terms.weight.in_codes()) return terms;
+  const Tensor values = decoded(terms.weight, terms.x.scalar_type());
   terms.weight = {values, values, nullptr};
   return terms;
 }

@@ -136,7 +136,7 @@ std::shared_ptr<const kernels::PackedWeight> pack(const Tensor& weight) {
 }
 
 Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::ScalarType type) {
-  if (weight.quantized) return multiply_quantized(x, *weight.quantized, bias, type);
+  if (weight.in_codes()) return multiply_codes(x, weight, bias, type);
   const auto& w = weight.compute;
   if (!tensor::kernels_serve(x, w)) {
     // A bias is rounded to x's dtype, as a model of that dtype would store it.
@@ -196,7 +196,7 @@ void add_weight_gradient(const Tensor& sum, const Tensor& gradient, const Tensor
 
 Tensor product(const Tensor& x, const Matrix& weight, const Tensor& bias, const Tensor& given) {
   check_shapes(x, weight);
-  if (weight.quantized && wants_gradient(x, bias)) return quantized_product(x, weight.quantized, bias);
+  if (weight.in_codes() && wants_gradient(x, bias)) return quantized_product(x, weight, bias);
   if (!wants_gradient(x, weight.master, bias))
     return given.defined() ? given : multiply(x, weight, bias, x.scalar_type());
   return Product::apply(x, weight.master, argument(bias), weight, argument(given));
@@ -205,7 +205,7 @@ Tensor product(const Tensor& x, const Matrix& weight, const Tensor& bias, const 
 Tensor gated_product(const Tensor& gate, const Tensor& up, Activation kind, const Matrix& weight, const Tensor& bias,
                      const Tensor& given) {
   check_shapes(gate, weight);
-  if (weight.quantized) return product(gated(gate, up, kind), weight, bias, given);
+  if (weight.in_codes()) return product(gated(gate, up, kind), weight, bias, given);
   if (!wants_gradient(gate, up, weight.master, bias))
     return given.defined() ? given : multiply_gated(gate, up, kind, weight, bias);
   return GatedProduct::apply(gate, up, weight.master, argument(bias), weight, int64_t(kind), argument(given));

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "easydel/kernels/encoded_weight.h"
 #include "easydel/kernels/product.h"
 #include "easydel/kernels/quantized.h"
 #include "easydel/ops/activation.h"
@@ -10,16 +11,19 @@
 
 namespace easydel::ops {
 
-// A weight in the form that a product reads: dense, or quantized.
+// A weight in the form that a product reads: dense, quantized, or in the codes of its file.
 struct Matrix {
   Tensor master;   // [out, in]: receives the gradient, in its own dtype
   Tensor compute;  // [out, in], no gradient: the same values in the compute dtype; may be the master
   // Packed for kernels. Null: packed on each call, which costs little for many rows.
   std::shared_ptr<const kernels::PackedWeight> packed;
-  std::shared_ptr<const kernels::QuantizedWeight> quantized = {};  // replaces all the others: quantized_product.h
+  // Either replaces all the others: quantized_product.h
+  std::shared_ptr<const kernels::QuantizedWeight> quantized = {};
+  std::shared_ptr<const kernels::EncodedWeight> encoded = {};
 
-  int64_t out() const { return quantized ? quantized->n() : compute.size(0); }
-  int64_t in() const { return quantized ? quantized->k() : compute.size(1); }
+  bool in_codes() const { return quantized || encoded; }
+  int64_t out() const { return encoded ? encoded->n : quantized ? quantized->n() : compute.size(0); }
+  int64_t in() const { return encoded ? encoded->k() : quantized ? quantized->k() : compute.size(1); }
 };
 
 // x [tokens, in] and the weight that multiplies it.

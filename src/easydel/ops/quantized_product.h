@@ -1,26 +1,28 @@
-// Products with weights of 8-bit or 4-bit codes, for quantized nn::Weights. Formats, and transforms of activations
-// before the product, belong to other code.
+// Products with weights in codes, for quantized nn::Weights: 8-bit or 4-bit codes that kernels multiply as they are,
+// and codes of a file, whose rows are decoded when they are read. Formats, and transforms of activations before the
+// product, belong to other code.
 #pragma once
 
 #include <memory>
 
 #include "easydel/kernels/quantized.h"
+#include "easydel/ops/product.h"
 #include "easydel/tensor/torch.h"
 
 namespace easydel::ops {
 
-// x [tokens, in] -> [tokens, out] in x's dtype, on a CPU, x fp32 or bf16: x W^T + bias by the loops of
-// kernels/quantized.h (table4: fp32 keeps table and x as they are, bf16 rounds both). An element of the result does not
-// depend on the other rows. Gradients flow to x, through the dequantized weight rounded to x's dtype, and to the bias;
-// the weight has none.
-Tensor quantized_product(const Tensor& x, const std::shared_ptr<const kernels::QuantizedWeight>& weight,
-                         const Tensor& bias = {});
+// x [tokens, in] -> [tokens, out] in x's dtype, on a CPU, x fp32 or bf16: x W^T + bias. A quantized weight is
+// multiplied by the loops of kernels/quantized.h (table4: fp32 keeps table and x as they are, bf16 rounds both); an
+// encoded one gives the bits of its decoded values rounded to x's dtype. An element of the result does not depend on
+// the other rows. Gradients flow to x, through the decoded weight rounded to x's dtype, and to the bias; the weight has
+// none.
+Tensor quantized_product(const Tensor& x, const Matrix& weight, const Tensor& bias = {});
 
 // The product without autograd, in another dtype.
-Tensor multiply_quantized(const Tensor& x, const kernels::QuantizedWeight& weight, const Tensor& bias,
-                          at::ScalarType type);
+Tensor multiply_codes(const Tensor& x, const Matrix& weight, const Tensor& bias, at::ScalarType type);
 
 // The full weight [out, in].
+Tensor decoded(const Matrix& weight, at::ScalarType type);
 Tensor dequantized(const kernels::QuantizedWeight& weight, at::ScalarType type);
 
 }  // namespace easydel::ops

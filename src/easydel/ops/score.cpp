@@ -86,7 +86,7 @@ struct Score : torch::autograd::Function<Score> {
                                const ScoreRequest& request) {
     const Tensor bias = own_bias.value_or(Tensor());
     const int64_t n = hidden.size(0), vocabulary = weight.out(), chunk = chunk_rows(n, vocabulary, request.chunk);
-    if (!weight.packed && !weight.quantized && pays_to_pack_for(n, chunk)) weight.packed = pack(weight.compute);
+    if (!weight.packed && !weight.in_codes() && pays_to_pack_for(n, chunk)) weight.packed = pack(weight.compute);
     const auto options = hidden.options().dtype(at::kFloat);
     const auto when = [&](bool wanted) { return wanted ? at::empty({n}, options) : Tensor(); };
     const Tensor logps = at::empty({n}, options), normalizer = at::empty({n}, options);
@@ -228,8 +228,8 @@ ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias
   const variable_list inputs = inputs_of(added);
   bool learns = wants_gradient(hidden, weight.master, bias);
   for (const Tensor& input : inputs) learns = learns || wants_gradient(input);
-  if (weight.quantized && learns) {
-    const Tensor values = dequantized(*weight.quantized, hidden.scalar_type());
+  if (weight.in_codes() && learns) {
+    const Tensor values = decoded(weight, hidden.scalar_type());
     return score(hidden, {values, values, nullptr}, bias, labels, request, added);
   }
   const at::TensorList list(inputs);

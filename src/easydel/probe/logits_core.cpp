@@ -255,7 +255,8 @@ void logits(const std::filesystem::path& folder, const std::filesystem::path& in
   load.key_prefix = "--";
   load.quantization = options.quantization;
   load.cache_format = options.cache_format;
-  load.training = options.gradients && !options.quantization && (file->has("labels") || file->has("start_positions"));
+  load.training = options.gradients && !options.quantization && (file->has("labels") || file->has("start_positions")) &&
+                  (!options.adapters.empty() || !models::has_codes(folder));
   for (const std::filesystem::path& adapter : options.adapters) {
     load.adapters.push_back(models::adapter_in(adapter));
     if (load.adapters.size() > 1) load.adapters.back().name = str("adapter", load.adapters.size());

@@ -12,8 +12,8 @@
 #include "easydel/ops/quantized_product.h"
 #include "easydel/probe/vector_tensors.h"
 #include "easydel/probe/vectors.h"
+#include "easydel/quant/file_format.h"
 #include "easydel/quant/quantize.h"
-#include "easydel/tensor/mxfp4.h"
 #include "easydel/text/tokenizers/charsmap.h"
 #include "easydel/weights/ggml.h"
 
@@ -193,7 +193,14 @@ Value mxfp4(const VectorCase& vector, const VectorFile&) {
   const Tensor blocks =
       tensor_of(needed(vector, "blocks"), at::kByte).view(integers_of(needed(vector, "blocks_shape")));
   const Tensor scales = tensor_of(needed(vector, "scales"), at::kByte).view(blocks.sizes().slice(0, 3));
-  const Tensor values = tensor::mxfp4_values(blocks, scales).transpose(1, 2).contiguous();
+  const auto view = [](const Tensor& bytes) {
+    return weights::TensorView{weights::DType::u8,
+                               bytes.sizes().vec(),
+                               {static_cast<const std::byte*>(bytes.const_data_ptr()), size_t(bytes.numel())},
+                               {}};
+  };
+  const Tensor values =
+      quant::values_of(quant::read_mxfp4(vector.id, view(blocks), view(scales))).transpose(1, 2).contiguous();
   Value out = Value::map();
   out.set("dequantized_shape", list_of(values.sizes().vec()));
   out.set("dequantized", nested_of(values.to(at::kFloat).flatten()));

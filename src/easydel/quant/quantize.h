@@ -3,6 +3,8 @@
 
 #include <memory>
 
+#include "easydel/ops/product.h"
+#include "easydel/quant/coded_weight.h"
 #include "easydel/quant/format_config.h"
 #include "easydel/tensor/torch.h"
 
@@ -18,6 +20,14 @@ struct Unpacked {
   Tensor codes, scales;
 };
 Unpacked unpack(const kernels::QuantizedWeight& weight);
+
+// `n` rows of a weight in the codes of a file, from row `first` on, `step` apart, as products in the dtype `compute`
+// read them. Four-bit codes whose groups the kernels know are packed for them, if that loses nothing or `compute` is
+// bf16 and rounds values anyway; others stay in the file and are decoded by products.
+ops::Matrix matrix_of(const std::shared_ptr<const CodedWeight>& weight, int64_t n, int64_t first, int64_t step,
+                      at::ScalarType compute);
+// The values of a weight in the codes of a file, in its shape: in the dtype in which its format computes them, exactly.
+Tensor values_of(const std::shared_ptr<const CodedWeight>& weight);
 
 // The values rounded to the format, in their own dtype.
 Tensor rounded(const Tensor& values, const Format& format);

@@ -10,7 +10,7 @@ namespace {
 
 using weights::DType;
 
-constexpr std::array<std::pair<DType, at::ScalarType>, 15> pairs = {{
+constexpr std::array<std::pair<DType, at::ScalarType>, 16> pairs = {{
     {DType::boolean, at::kBool},
     {DType::u8, at::kByte},
     {DType::i8, at::kChar},
@@ -26,6 +26,7 @@ constexpr std::array<std::pair<DType, at::ScalarType>, 15> pairs = {{
     {DType::f64, at::kDouble},
     {DType::f8_e4m3, at::kFloat8_e4m3fn},
     {DType::f8_e5m2, at::kFloat8_e5m2},
+    {DType::f8_e8m0, at::kFloat8_e8m0fnu},
 }};
 
 }  // namespace

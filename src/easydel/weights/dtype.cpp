@@ -14,11 +14,12 @@ struct Row {
 };
 // In the order of the enum: a dtype is the index of its row.
 constexpr std::array rows = {
-    Row{DType::boolean, 1, "BOOL"}, Row{DType::u8, 1, "U8"},           Row{DType::i8, 1, "I8"},
-    Row{DType::i16, 2, "I16"},      Row{DType::u16, 2, "U16"},         Row{DType::i32, 4, "I32"},
-    Row{DType::u32, 4, "U32"},      Row{DType::i64, 8, "I64"},         Row{DType::u64, 8, "U64"},
-    Row{DType::f16, 2, "F16"},      Row{DType::bf16, 2, "BF16"},       Row{DType::f32, 4, "F32"},
-    Row{DType::f64, 8, "F64"},      Row{DType::f8_e4m3, 1, "F8_E4M3"}, Row{DType::f8_e5m2, 1, "F8_E5M2"},
+    Row{DType::boolean, 1, "BOOL"},    Row{DType::u8, 1, "U8"},           Row{DType::i8, 1, "I8"},
+    Row{DType::i16, 2, "I16"},         Row{DType::u16, 2, "U16"},         Row{DType::i32, 4, "I32"},
+    Row{DType::u32, 4, "U32"},         Row{DType::i64, 8, "I64"},         Row{DType::u64, 8, "U64"},
+    Row{DType::f16, 2, "F16"},         Row{DType::bf16, 2, "BF16"},       Row{DType::f32, 4, "F32"},
+    Row{DType::f64, 8, "F64"},         Row{DType::f8_e4m3, 1, "F8_E4M3"}, Row{DType::f8_e5m2, 1, "F8_E5M2"},
+    Row{DType::f8_e8m0, 1, "F8_E8M0"},
 };
 
 struct Alias {

@@ -8,8 +8,25 @@
 
 namespace easydel::weights {
 
-// The floating ones are the last.
-enum class DType : uint8_t { boolean, u8, i8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64, f8_e4m3, f8_e5m2 };
+// The floating ones are the last. f8_e8m0 is a power of two, 2^(byte - 127): the scale of a group.
+enum class DType : uint8_t {
+  boolean,
+  u8,
+  i8,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  f8_e4m3,
+  f8_e5m2,
+  f8_e8m0
+};
 
 size_t size_of(DType);  // bytes of one element
 bool is_floating(DType);

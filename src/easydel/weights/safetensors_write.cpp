@@ -26,9 +26,9 @@ uint64_t bytes_of(const OutTensor& tensor) {
 
 // Upstream sorts by its own order of dtypes, which is the order of their alignments.
 size_t rank_of(DType dtype) {
-  constexpr DType order[] = {DType::boolean, DType::u8,  DType::i8,  DType::f8_e5m2, DType::f8_e4m3,
-                             DType::i16,     DType::u16, DType::f16, DType::bf16,    DType::i32,
-                             DType::u32,     DType::f32, DType::f64, DType::i64,     DType::u64};
+  constexpr DType order[] = {DType::boolean, DType::u8,  DType::i8,  DType::f8_e5m2, DType::f8_e4m3, DType::f8_e8m0,
+                             DType::i16,     DType::u16, DType::f16, DType::bf16,    DType::i32,     DType::u32,
+                             DType::f32,     DType::f64, DType::i64, DType::u64};
   return size_t(std::find(std::begin(order), std::end(order), dtype) - std::begin(order));
 }
 

@@ -1,0 +1,38 @@
+#include "easydel/models/kept_codes.h"
+
+#include "easydel/base/error.h"
+
+namespace easydel::models {
+
+bool KeptCodes::can_keep(const nn::Entry& entry) {
+  const bool stack = entry.role == nn::Role::weight && entry.shape.size() == 3;
+  return !entry.trainable && (stack || nn::is_linear(entry)) &&
+         (entry.compute == at::kFloat || entry.compute == at::kBFloat16);
+}
+
+std::shared_ptr<nn::Weight> KeptCodes::linear(const nn::Scope&, nn::Entry& entry, std::shared_ptr<nn::Weight> weight,
+                                              bool /*shared*/) {
+  const auto found = codes_.find(&entry);
+  if (found == codes_.end()) return weight;
+  return nn::quantized_weight(nn::Parameter(&entry), found->second.front(), entry.compute);
+}
+
+std::shared_ptr<nn::WeightStack> KeptCodes::experts(const nn::Scope&, nn::Entry& entry,
+                                                    std::shared_ptr<nn::WeightStack> weight) {
+  const auto found = codes_.find(&entry);
+  return found == codes_.end() ? weight : nn::quantized_stack(found->second, entry.compute);
+}
+
+void check_codes(const std::filesystem::path& folder, const quant::CodedFolder& weights, const LoadOptions& options) {
+  if (weights.all_codes().empty()) return;
+  const auto& [name, first] = *weights.all_codes().begin();
+  const std::string what = str(weights.all_codes().size(), " weights are in codes (", first->format, ")");
+  if (options.quantization)
+    refuse(options.quantization->where, str(folder.string(), ": ", what, " already"),
+           "leave the key out, or load the unquantized model");
+  if (options.training && options.adapters.empty())
+    refuse(folder.string(), str(what, ", and codes are not trained: only the other parameters could be"),
+           "train an adapter over them: the section lora, LoadOptions::adapters");
+}
+
+}  // namespace easydel::models

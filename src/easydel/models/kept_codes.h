@@ -1,0 +1,35 @@
+// Weights of a checkpoint in codes that stay codes: the first of a model's policies.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "easydel/models/model.h"
+#include "easydel/nn/weight_policy.h"
+#include "easydel/quant/coded_folder.h"
+
+namespace easydel::models {
+
+class KeptCodes final : public nn::WeightPolicy {
+ public:
+  // Whether products can read the entry from codes: a linear layer or a stack of experts that is not trained.
+  static bool can_keep(const nn::Entry& entry);
+  // One weight for each matrix of the entry, which has no shard.
+  void keep(const nn::Entry& entry, std::vector<ops::Matrix> codes) { codes_[&entry] = std::move(codes); }
+
+  std::shared_ptr<nn::Weight> linear(const nn::Scope& scope, nn::Entry& entry, std::shared_ptr<nn::Weight> weight,
+                                     bool shared) override;
+  std::shared_ptr<nn::WeightStack> experts(const nn::Scope& scope, nn::Entry& entry,
+                                           std::shared_ptr<nn::WeightStack> weight) override;
+
+ private:
+  std::map<const nn::Entry*, std::vector<ops::Matrix>> codes_;
+};
+
+// UserError: the folder's weights are codes, and the options quantize them once more or train them.
+void check_codes(const std::filesystem::path& folder, const quant::CodedFolder& weights, const LoadOptions& options);
+
+}  // namespace easydel::models
