@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t rows_to_check = 64;  // of each inform
 constexpr size_t skipped_rows_in_log = 20;
 constexpr const char* row_column = "row";
+constexpr int64_t rows_before_further = 1000;  // as TRL unpairs: see Prepared::further
 
 // Makes the examples of an inform and notes what is worth telling about its rows.
 class InformExamples {
@@ -35,6 +36,7 @@ class InformExamples {
       take(row);
       return true;
     });
+    add_further();
     if (options_.on_rows) options_.on_rows(report_.rows);
     return std::move(examples_);
   }
@@ -66,16 +68,28 @@ class InformExamples {
                                                                                   : ""));
     without_prompt_ += row.prompt_is_shared;
     unused_texts_.insert(row.unused_texts.begin(), row.unused_texts.end());
-    if (!one.prepared.example) {
+    for (Example& example : one.prepared.further) further_.push_back({std::move(example), row.where});
+    if (one.prepared.example)
+      add(std::move(*one.prepared.example), row.where);
+    else if (one.prepared.too_long)
+      ++report_.too_long;
+    else if (one.prepared.further.empty())
       ++report_.dropped;
-      return;
-    }
-    examples_.push_back(std::move(*one.prepared.example));
+    if (taken_ % rows_before_further == 0) add_further();
+  }
+
+  void add(Example example, const std::string& where) {
+    examples_.push_back(std::move(example));
     if (!options_.keep_origins) return;
-    Example& example = examples_.back();
-    example.set(
-        {row_column, Column::Per::sequence, std::vector<int64_t>(example.lengths.size(), int64_t(origins_.size()))});
-    origins_.push_back({index_, row.where});
+    Example& added = examples_.back();
+    added.set(
+        {row_column, Column::Per::sequence, std::vector<int64_t>(added.lengths.size(), int64_t(origins_.size()))});
+    origins_.push_back({index_, where});
+  }
+
+  void add_further() {
+    for (Further& one : further_) add(std::move(one.example), one.where);
+    further_.clear();
   }
 
   // Whether the row is left out because it repeats another one, or evaluation data.
@@ -112,6 +126,11 @@ class InformExamples {
   DatasetReport& report_;
   std::vector<RowOrigin>& origins_;
   std::vector<Example> examples_;
+  struct Further {
+    Example example;
+    std::string where;
+  };
+  std::vector<Further> further_;  // of the last rows
   std::set<std::string> kinds_;
   std::set<std::string> unused_texts_;
   int64_t taken_ = 0, without_prompt_ = 0;
@@ -122,6 +141,10 @@ void tell(const DatasetOptions& options, const DatasetReport& report) {
     log::warning(options.section, ": ", report.cut_rows, " of ", counted(report.rows, "row"),
                  report.cut_rows == 1 ? " was" : " were", " longer than max_length and lost ",
                  counted(report.cut_tokens, "token"));
+  if (report.too_long)
+    log::warning(options.section, ": ", report.too_long, " of ", counted(report.rows, "row"),
+                 report.too_long == 1 ? " is longer than max_length and was dropped"
+                                      : " are longer than max_length and were dropped");
   if (report.dropped)
     log::warning(options.section, ": ", report.dropped, " of ", counted(report.rows, "row"),
                  report.dropped == 1 ? " has no tokens to train on and was dropped"
@@ -174,10 +197,10 @@ std::vector<Example> in_order(std::vector<Example> documents, const EpochOrder& 
 }
 
 [[noreturn]] void refuse_empty(const DatasetOptions& options, const DatasetReport& report) {
-  refuse(
-      options.section,
-      str("there is nothing to train on in ", counted(report.rows, "row"), report.dropped ? " (all were dropped)" : ""),
-      "give at least one row with a text, a conversation or an answer");
+  refuse(options.section,
+         str("there is nothing to train on in ", counted(report.rows, "row"),
+             report.dropped + report.too_long ? " (all were dropped)" : ""),
+         "give at least one row with a text, a conversation or an answer");
 }
 
 std::shared_ptr<const WordRuns> evaluated_words(const DatasetOptions& options) {
@@ -283,15 +306,15 @@ int64_t Dataset::longest() const {
   return int64_t(most);
 }
 
-std::string Dataset::fingerprint() const {
+std::string fingerprint(std::span<const Example> examples) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a over 32-bit words
   const auto add = [&](uint32_t word) { hash = (hash ^ word) * 0x100000001b3; };
-  for (const Example& example : examples_)
+  for (const Example& example : examples)
     for (const auto* words : {&example.tokens, &example.labels, &example.lengths}) {
       add(uint32_t(words->size()));
       for (const int32_t word : *words) add(uint32_t(word));
     }
-  for (const Example& example : examples_)
+  for (const Example& example : examples)
     if (const Column* const weights = example.find(loss_weights))
       for (const float weight : std::get<std::vector<float>>(weights->values)) add(std::bit_cast<uint32_t>(weight));
   char digits[17];

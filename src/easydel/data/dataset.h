@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -23,6 +24,10 @@ namespace easydel::data {
 struct Prepared {
   std::optional<Example> example;  // nullopt: no labels; counted as dropped
   int64_t cut_tokens = 0;          // what truncation took
+  bool too_long = false;           // there is no example because the row is longer than max_length
+  // More examples of the same row. They come after the first examples of up to a thousand rows, as TRL's unpaired
+  // pairs.
+  std::vector<Example> further = {};
 };
 // How a method turns a row into an example. Called from several threads at once.
 using Prepare = std::function<Prepared(const TypedRow&)>;
@@ -44,8 +49,12 @@ struct DatasetOptions {
   std::vector<InformConfig> informs;
   std::string section = "mixture.informs";  // their section, for messages
   std::string target_field = "text";
-  std::string tokens_field = "tokens";  // of rows that are tokenized already
-  std::vector<double> weights;          // of the block mixture, one for each inform; empty: equal
+  std::string tokens_field = "tokens";                          // of rows that are tokenized already
+  RowKinds kinds = {};                                          // that `prepare` takes; empty: all
+  std::vector<std::pair<std::string, std::string>> names = {};  // as FieldRules::names
+  bool all_columns = false;                                     // rows keep their other fields for `prepare`
+  bool evaluation = false;                                      // rows are not trained on
+  std::vector<double> weights;  // of the block mixture, one for each inform; empty: equal
   BlockMixture mixture;
   Packing packing = Packing::none;
   int64_t row_length = 0;  // of packed rows
@@ -59,8 +68,11 @@ struct DatasetOptions {
   std::function<void(int64_t rows)> on_rows = {};  // called now and then with the number of rows prepared so far
 };
 
+// Of the examples' tokens, labels and lengths; equal for equal ones.
+std::string fingerprint(std::span<const Example> examples);
+
 struct DatasetReport {
-  int64_t rows = 0, dropped = 0, cut_rows = 0, cut_tokens = 0;
+  int64_t rows = 0, dropped = 0, too_long = 0, cut_rows = 0, cut_tokens = 0;
   int64_t copies = 0;                     // left out by deduplicate
   int64_t contaminated = 0;               // that repeat evaluation data
   int64_t skipped = 0;                    // bad rows
@@ -102,7 +114,7 @@ class Dataset {
   int64_t labels() const;   // in an epoch
   int64_t longest() const;  // tokens of the longest example
   // Of everything in it; equal for equal data.
-  std::string fingerprint() const;
+  std::string fingerprint() const { return data::fingerprint(examples_); }
   const DatasetReport& report() const { return report_; }
   // With keep_origins: where each sequence of an example comes from. In rows packed as one stream only the first
   // document of each row is known.

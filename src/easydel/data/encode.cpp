@@ -135,7 +135,8 @@ Encoded Encoder::encode(const TypedRow& row) const {
     case RowKind::messages:
       if (!row.conversational) refuse(row.where, "messages is not a list of messages with role and content");
       return learned_conversation(row.text, row);
-    case RowKind::prompt_completion: {
+    case RowKind::prompt_completion:
+    case RowKind::unpaired: {
       std::vector<int32_t> prompt;
       Encoded out;
       if (as_conversation(row)) {
@@ -150,36 +151,105 @@ Encoded Encoder::encode(const TypedRow& row) const {
       out.prompt = int64_t(same);
       return out;
     }
-    case RowKind::preference:
-    case RowKind::tokens:
+    default:
       break;
   }
   refuse(row.where,
-         str("a row of kind ", name_of(row.kind), row.kind == RowKind::tokens ? " has no text" : " has two answers"),
+         str("a row of kind ", name_of(row.kind),
+             row.kind == RowKind::tokens       ? " has no text"
+             : row.kind == RowKind::preference ? " has two answers"
+                                               : " has no text with an answer"),
          "give " + fields_of({RowKind::text, RowKind::messages, RowKind::prompt_completion}));
 }
 
-EncodedPair Encoder::encode_pair(const TypedRow& row) const {
+std::vector<int32_t> Encoder::encode_prompt(const TypedRow& row) const {
+  return as_conversation(row) ? conversation(row.prompt, row, true, false).ids : plain(text_of_prompt(row));
+}
+
+EncodedPair Encoder::encode_pair(const TypedRow& row, bool with_reference) const {
   if (row.kind != RowKind::preference)
     refuse(row.where, str("a row of kind ", name_of(row.kind), " has no pair of answers"),
            "give the fields prompt, chosen and rejected");
-  std::vector<int32_t> prompt, chosen, rejected;
-  if (as_conversation(row)) {
-    prompt = conversation(row.prompt, row, true, false).ids;
-    chosen = conversation(joined(row.prompt, row.chosen), row, false, false).ids;
-    rejected = conversation(joined(row.prompt, row.rejected), row, false, false).ids;
-  } else {
-    const std::string text = text_of_prompt(row);
-    prompt = plain(text);
-    chosen = plain(text + ended(text_of(row.chosen)));
-    rejected = plain(text + ended(text_of(row.rejected)));
+  if (with_reference && row.reference.is_null())
+    refuse(row.where, "the row has no field 'reference', the gold answer",
+           "give prompt, chosen, rejected and reference");
+  EncodedPair out{encode_prompt(row), {}, {}, {}};
+  std::vector<std::pair<const Value*, std::vector<int32_t>*>> answers{{&row.chosen, &out.chosen},
+                                                                      {&row.rejected, &out.rejected}};
+  if (with_reference) answers.emplace_back(&row.reference, &out.reference);
+  size_t same = out.prompt.size();
+  for (const auto& [answer, ids] : answers) {
+    *ids = as_conversation(row) ? conversation(joined(row.prompt, *answer), row, false, false).ids
+                                : plain(text_of_prompt(row) + ended(text_of(*answer)));
+    same = std::min(same, common_prefix(out.prompt, *ids));
   }
-  const size_t same = std::min(common_prefix(prompt, chosen), common_prefix(prompt, rejected));
-  note_parting(prompt, same);
-  prompt.resize(same);
-  chosen.erase(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(same));
-  rejected.erase(rejected.begin(), rejected.begin() + static_cast<std::ptrdiff_t>(same));
-  return {std::move(prompt), std::move(chosen), std::move(rejected)};
+  note_parting(out.prompt, same);
+  out.prompt.resize(same);
+  for (const auto& [answer, ids] : answers) ids->erase(ids->begin(), ids->begin() + static_cast<std::ptrdiff_t>(same));
+  return out;
+}
+
+std::array<std::vector<int32_t>, 2> Encoder::encode_whole_pair(const TypedRow& row) const {
+  const auto whole = [&](const Value& answer) {
+    return as_conversation(row) ? conversation(joined(row.prompt, answer), row, false, false).ids
+                                : plain(text_of_prompt(row) + ended(text_of(answer)));
+  };
+  return {whole(row.chosen), whole(row.rejected)};
+}
+
+std::string Encoder::rendered(const Value& messages, const TypedRow& row, bool generation_prompt) const {
+  try {
+    return chat().text(messages, {row.tools, generation_prompt, row.template_arguments});
+  } catch (const UserError& error) {
+    refuse(row.where, error.headline(), error.remedy);
+  }
+}
+
+std::vector<SeparateAnswer> Encoder::encode_separately(const TypedRow& row) const {
+  std::vector<const Value*> answers{&row.chosen, &row.rejected};
+  if (row.kind != RowKind::preference) answers = {&row.completion};
+  std::string prompt;
+  std::vector<std::string> texts;
+  if (as_conversation(row)) {
+    prompt = rendered(row.prompt, row, true);
+    for (const Value* answer : answers) texts.push_back(rendered(joined(row.prompt, *answer), row, false));
+    // Templates may write something after the prompt that is not there if an answer follows.
+    for (const std::string& whole : texts) {
+      auto same = size_t(
+          std::mismatch(prompt.begin(), prompt.begin() + std::min(prompt.size(), whole.size()), whole.begin()).first -
+          prompt.begin());
+      while (same > 0 && same < prompt.size() && (prompt[same] & 0xC0) == 0x80) --same;  // not inside a character
+      prompt.resize(same);
+    }
+    for (std::string& whole : texts) whole.erase(0, prompt.size());
+  } else {
+    prompt = text_of_prompt(row);
+    for (const Value* answer : answers) texts.push_back(text_of(*answer));
+  }
+  const auto ids_of = [&](const std::string& text) { return tokenizer_->encode(text, {.add_special_tokens = false}); };
+  const std::vector<int32_t> alone = ids_of(prompt);
+  std::vector<SeparateAnswer> out;
+  for (const std::string& text : texts) {
+    const std::vector<int32_t> whole = ids_of(prompt + text);
+    size_t at = std::min(alone.size(), whole.size());
+    if (at > 0 && common_prefix(alone, whole) < alone.size()) --at;
+    const auto middle = whole.begin() + static_cast<std::ptrdiff_t>(at);
+    out.push_back({{whole.begin(), middle}, {middle, whole.end()}});
+  }
+  return out;
+}
+
+void Encoder::add_ends(SeparateAnswer& one) const {
+  if (const auto bos = tokenizer_->bos_id(); bos && (one.prompt.empty() || one.prompt.front() != *bos))
+    one.prompt.insert(one.prompt.begin(), *bos);
+  if (const auto eos = tokenizer_->eos_id(); eos && (one.answer.empty() || one.answer.back() != *eos))
+    one.answer.push_back(*eos);
+}
+
+int64_t Encoder::missing_ends(const SeparateAnswer& one) const {
+  const auto bos = tokenizer_->bos_id(), eos = tokenizer_->eos_id();
+  return int64_t(!bos || one.prompt.empty() || one.prompt.front() != *bos) +
+         int64_t(!eos || one.answer.empty() || one.answer.back() != *eos);
 }
 
 }  // namespace easydel::data

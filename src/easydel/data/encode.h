@@ -3,6 +3,7 @@
 // of prompt + answer differ.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -32,15 +33,33 @@ struct Encoded {
 };
 
 struct EncodedPair {
-  std::vector<int32_t> prompt, chosen, rejected;
+  std::vector<int32_t> prompt, chosen, rejected, reference;  // reference: empty unless asked for
+};
+
+// Tokens of a prompt and an answer that were told apart by the prompt's own number of tokens.
+struct SeparateAnswer {
+  std::vector<int32_t> prompt, answer;
 };
 
 // const and thread-safe.
 class Encoder {
  public:
   Encoder(std::shared_ptr<const text::Tokenizer> tokenizer, EncoderOptions options);
-  Encoded encode(const TypedRow& row) const;           // text, messages, prompt_completion; UserError for a pair
-  EncodedPair encode_pair(const TypedRow& row) const;  // preference; UserError for other kinds
+  // text, messages, prompt_completion, unpaired; UserError for other kinds.
+  Encoded encode(const TypedRow& row) const;
+  // preference; UserError for other kinds. With the row's third answer if `with_reference`; UserError if it has none.
+  EncodedPair encode_pair(const TypedRow& row, bool with_reference = false) const;
+  std::vector<int32_t> encode_prompt(const TypedRow& row) const;  // ready to be answered
+  // preference: prompt with chosen, prompt with rejected, each as one text or conversation.
+  std::array<std::vector<int32_t>, 2> encode_whole_pair(const TypedRow& row) const;
+
+  // The answers of a row (preference: chosen and rejected; unpaired: its completion) as TRL's trainers without
+  // DPO's preparation have them (build_tokenized_answer): conversations become texts first, nothing adds special
+  // tokens, and the answer begins after as many tokens as the prompt alone has, or one before if that one merged.
+  std::vector<SeparateAnswer> encode_separately(const TypedRow& row) const;
+  // Begins the prompt with BOS and ends the answer with EOS, where they are missing.
+  void add_ends(SeparateAnswer& one) const;
+  int64_t missing_ends(const SeparateAnswer& one) const;  // how many tokens that adds, as TRL counts them
   const text::Tokenizer& tokenizer() const { return *tokenizer_; }
 
  private:
@@ -51,6 +70,7 @@ class Encoder {
   // A conversation that is trained on, with the marks of its messages and the rules of its inform.
   Encoded learned_conversation(const Value& messages, const TypedRow& row) const;
   Encoded segments(const TypedRow& row) const;
+  std::string rendered(const Value& messages, const TypedRow& row, bool generation_prompt) const;
   std::string ended(const std::string& text) const;
   void note_parting(const std::vector<int32_t>& prompt, size_t same) const;
 

@@ -73,6 +73,7 @@ class RowBatch {
 InformReader::InformReader(const DatasetOptions& options, size_t index, const Prepare& prepare)
     : inform_(options.informs.at(index)),
       prepare_(prepare),
+      evaluation_(options.evaluation),
       name_(str(options.section, "[", index, "]")),
       steps_(inform_, name_),
       parts_(split_parts(inform_.split, name_ + ".split")) {
@@ -83,6 +84,9 @@ InformReader::InformReader(const DatasetOptions& options, size_t index, const Pr
   rules_.tokens_field = options.tokens_field;
   rules_.has_segments = inform_.format && canonical(*inform_.format) == "segments";
   rules_.weight_field = inform_.weight_field;
+  rules_.taken = options.kinds;
+  rules_.names = options.names;
+  rules_.all_columns = options.all_columns;
   rules_.inform = name_;
   if (inform_.roles_to_train.empty() && !inform_.train_on_turns && !inform_.train_on_eos) return;
   LearnRules learn;
@@ -95,6 +99,7 @@ InformReader::InformReader(const DatasetOptions& options, size_t index, const Pr
 TypedRow InformReader::typed_row(Row row) const {
   TypedRow out = typed(std::move(row), rules_);
   out.learn = learn_;
+  out.evaluation = evaluation_;
   for (const auto& [name, value] : inform_.chat_template_args)
     if (!out.template_arguments.is_map() || !out.template_arguments.find(name)) out.template_arguments.set(name, value);
   return out;

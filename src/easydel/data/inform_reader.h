@@ -43,6 +43,7 @@ class InformReader {
 
   const InformConfig& inform_;
   const Prepare& prepare_;
+  bool evaluation_;
   std::string name_;
   RowSteps steps_;
   FieldRules rules_;

@@ -35,8 +35,15 @@ constexpr auto choices(SampleBy) {
 }
 constexpr auto choices(RowKind) {
   using enum RowKind;
-  return std::array{config::Choice{text, "text"}, config::Choice{messages, "messages"},
-                    config::Choice{prompt_completion, "prompt_completion"}, config::Choice{preference, "preference"},
+  return std::array{config::Choice{text, "text"},
+                    config::Choice{messages, "messages"},
+                    config::Choice{prompt_completion, "prompt_completion"},
+                    config::Choice{preference, "preference"},
+                    config::Choice{prompt, "prompt"},
+                    config::Choice{unpaired, "unpaired"},
+                    config::Choice{stepwise, "stepwise"},
+                    config::Choice{contrast, "contrast"},
+                    config::Choice{labelled, "labelled"},
                     config::Choice{tokens, "tokens"}};
 }
 constexpr auto choices(TrainOnTurns) {

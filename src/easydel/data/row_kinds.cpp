@@ -2,29 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/data/row_fields.h"
 
 namespace easydel::data {
 namespace {
-
-std::string names_of(const Value& fields) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : fields.entries) names.push_back(value.is_null() ? name + " (null)" : name);
-  return names.empty() ? "no fields" : join(names, ", ");
-}
-
-[[noreturn]] void no_field(const Row& row, const std::string& name, const std::string& remedy) {
-  if (row.fields.find(name)) refuse(row.where, str("field '", name, "' is null"), "give it a value, or drop the row");
-  refuse(row.where, str("the row has no field '", name, "'; it has: ", names_of(row.fields)), remedy);
-}
-
-bool has(const Value& fields, std::string_view name) {
-  const Value* value = fields.find(name);
-  return value && !value->is_null();
-}
 
 bool is_message(const Value& value) {
   return value.is_map() && (value.find("role") || (value.find("from") && value.find("value")));
@@ -64,9 +48,6 @@ Value with_roles(Value messages) {
   return messages;
 }
 
-// Fields of rows with pictures, sound or video, as TRL and LLaVA name them.
-constexpr std::array media_fields{"image", "images", "video", "videos", "audio", "audios"};
-
 bool is_empty(const Value& value) {
   return value.is_list()  ? value.items.empty()
          : value.is_map() ? value.entries.empty()
@@ -78,6 +59,8 @@ class Reader {
   Reader(Row row, const FieldRules& rules) : row_(std::move(row)), rules_(rules) {}
 
   TypedRow read() {
+    for (const auto& [theirs, name] : rules_.names)
+      if (theirs != name && has(row_.fields, theirs)) rename(theirs, name);
     for (const std::string& name : rules_.additional_fields)
       if (!has(row_.fields, name)) no_field(row_, name, str("drop it from ", rules_.inform, ".additional_fields"));
     refuse_media();
@@ -103,18 +86,48 @@ class Reader {
         break;
       case RowKind::preference:
         out.chosen = content("chosen"), out.rejected = content("rejected");
+        if (has(row_.fields, "reference")) out.reference = content("reference");
+        if (has(row_.fields, "margin")) out.margin = *row_.fields.find("margin");
         put_prompt_of_pair(out);
+        break;
+      case RowKind::prompt:
+        out.prompt = content("prompt");
+        break;
+      case RowKind::unpaired:
+        out.prompt = content("prompt"), out.completion = content("completion");
+        out.label = mark(*row_.fields.find("label"), "label");
+        break;
+      case RowKind::stepwise:
+        put_steps(out);
+        break;
+      case RowKind::contrast:
+        put_contrast(out);
+        break;
+      case RowKind::labelled:
+        put_labelled(out);
         break;
       case RowKind::tokens:
         break;  // typed_parts
     }
     out.conversational = conversational(out);
+    refuse_empty(out);
+    if (rules_.all_columns) out.columns = row_.fields;
     if (const Value* tools = row_.fields.find("tools")) out.tools = parsed(*tools);
     if (const Value* arguments = row_.fields.find("chat_template_kwargs")) out.template_arguments = *arguments;
     return out;
   }
 
  private:
+  // Of marked and stepwise answers and prompts to answer, which say nothing without a text. Pairs may have no prompt.
+  void refuse_empty(const TypedRow& row) const {
+    const auto refuse_field = [&](const char* name, const Value& value) {
+      if (is_empty(value)) refuse(row_.where, str("field '", name, "' is empty"), "drop the row, or give it a text");
+    };
+    if (row.kind == RowKind::prompt || row.kind == RowKind::unpaired || row.kind == RowKind::stepwise)
+      refuse_field("prompt", row.prompt);
+    if (row.kind == RowKind::unpaired) refuse_field("completion", row.completion);
+  }
+
   // The text alone would teach the model to answer as if there were no picture.
   void refuse_media() const {
     for (const char* name : media_fields) {
@@ -125,6 +138,11 @@ class Reader {
              str("use rows without it; if it is something else, rename it with ", rules_.inform, ".format_fields: {",
                  name, ": another_name}"));
     }
+  }
+
+  void rename(const std::string& old_name, const std::string& new_name) {
+    for (auto& [key, value] : row_.fields.entries)
+      if (key == old_name) key = new_name;
   }
 
   // content_field, under the name that the rest goes by: the text, the conversation, or the prompt of a pair.
@@ -200,25 +218,120 @@ class Reader {
       row.prompt_is_shared = true;
     }
     split_prompt(row);
+    if (!row.reference.is_null()) take_prompt_from_reference(row);
     if (!row.prompt_is_shared) return;
-    static constexpr std::array used{"chosen", "rejected", "tools", "chat_template_kwargs"};
+    static constexpr std::array used{"chosen", "rejected", "reference", "tools", "chat_template_kwargs"};
     for (const auto& [name, value] : row_.fields.entries)
       if (value.is_text() && !value.scalar.empty() && std::ranges::find(used, name) == used.end())
         row.unused_texts.push_back(name);
   }
 
+  // The kinds that the fields fit, the ones that say more first.
+  std::vector<RowKind> fitting() const {
+    const auto all = [&](std::initializer_list<const char*> names) {
+      return std::ranges::all_of(names, [&](const char* name) { return has(row_.fields, name); });
+    };
+    std::vector<RowKind> out;
+    if (all({"chosen", "rejected"})) out.push_back(RowKind::preference);
+    if (all({"prompt", "completions", "labels"})) out.push_back(RowKind::stepwise);
+    if (all({"query", "positive"}) || all({"anchor", "positive"})) out.push_back(RowKind::contrast);
+    if (!chosen_text_ && all({"prompt", "completion"})) {
+      if (all({"label"})) out.push_back(RowKind::unpaired);
+      out.push_back(RowKind::prompt_completion);
+    }
+    if (is_instruction() && all({"output"}) && !chosen_text_ && !standard()) out.push_back(RowKind::prompt_completion);
+    if (all({"messages"}) || all({"conversations"})) out.push_back(RowKind::messages);
+    if (first_of(label_fields) && (first_of(text_fields) || has(row_.fields, rules_.target_field)) &&
+        rules_.taken.has(RowKind::labelled))
+      out.push_back(RowKind::labelled);
+    if (has(row_.fields, rules_.target_field)) out.push_back(RowKind::text);
+    // A null completion is a mistake, unless only prompts are wanted.
+    if (all({"prompt"}) && (rules_.taken.has(RowKind::prompt) || !row_.fields.find("completion")))
+      out.push_back(RowKind::prompt);
+    return out;
+  }
+
   RowKind detected() const {
-    if (has(row_.fields, "chosen") && has(row_.fields, "rejected")) return RowKind::preference;
-    if (has(row_.fields, "prompt") && has(row_.fields, "completion") && !chosen_text_)
-      return RowKind::prompt_completion;
-    if (is_instruction() && has(row_.fields, "output") && !chosen_text_ && !standard())
-      return RowKind::prompt_completion;
-    if (has(row_.fields, "messages") || has(row_.fields, "conversations")) return RowKind::messages;
-    if (has(row_.fields, rules_.target_field)) return RowKind::text;
+    const std::vector<RowKind> kinds = fitting();
+    for (const RowKind kind : kinds)
+      if (rules_.taken.has(kind)) return kind;
+    if (!kinds.empty()) return kinds.front();
     no_field(row_, rules_.target_field,
              str("name the field with the text by ", rules_.inform,
                  ".content_field; or give messages, prompt + completion, instruction + output, or prompt + chosen + "
                  "rejected"));
+  }
+
+  template <size_t N>
+  const char* first_of(const std::array<const char*, N>& names) const {
+    for (const char* name : names)
+      if (has(row_.fields, name)) return name;
+    return nullptr;
+  }
+
+  // Whether a completion or a step is good: a boolean, or 0 or 1.
+  Value mark(const Value& value, const std::string& name) const {
+    const auto number = value.as_int();
+    if (value.as_bool() || (number && (*number == 0 || *number == 1)))
+      return Value::boolean(value.as_bool().value_or(number == 1));
+    refuse(row_.where, str("field '", name, "' holds ", to_yaml_flow(value), ", which is neither true nor false"),
+           "give true for a good completion and false for a bad one");
+  }
+
+  const Value& list(const char* name) const {
+    const Value* const value = row_.fields.find(name);
+    if (!value || value->is_null()) content(name);  // says what is missing
+    if (!value->is_list()) refuse(row_.where, str("field '", name, "' is not a list"));
+    return *value;
+  }
+
+  void put_steps(TypedRow& row) const {
+    row.prompt = content("prompt");
+    row.completions = list("completions");
+    row.label = list("labels");
+    for (const Value& step : row.completions.items)
+      if (step.is_list() || step.is_map() || step.is_null())
+        refuse(row_.where, "a step in 'completions' is not a text", "give the steps as a list of texts");
+    if (row.completions.items.size() != row.label.items.size())
+      refuse(row_.where,
+             str("the row has ", counted(int64_t(row.label.items.size()), "label"), " for ",
+                 counted(int64_t(row.completions.items.size()), "step")),
+             "give one label for each step of 'completions'");
+    if (row.completions.items.empty())
+      refuse(row_.where, "'completions' is empty", "give at least one step, or drop the row");
+    for (Value& label : row.label.items) label = mark(label, "labels");
+  }
+
+  void put_contrast(TypedRow& row) const {
+    row.query = content(has(row_.fields, "query") ? "query" : "anchor"), row.positive = content("positive");
+    row.negatives = Value::list();
+    for (const char* name : {"negatives", "negative"}) {
+      const Value* const value = row_.fields.find(name);
+      if (!value || value->is_null()) continue;
+      if (value->is_list() && !is_messages(*value))
+        row.negatives.items.insert(row.negatives.items.end(), value->items.begin(), value->items.end());
+      else
+        row.negatives.items.push_back(content(name));
+    }
+    const auto is_text = [](const Value& value) { return !value.is_list() && !value.is_map() && !value.is_null(); };
+    if (!is_text(row.query) || !is_text(row.positive) || !std::ranges::all_of(row.negatives.items, is_text))
+      refuse(row_.where, "query, positive and negatives are not all texts", "give strings");
+  }
+
+  void put_labelled(TypedRow& row) const {
+    const char* const text =
+        has(row_.fields, rules_.target_field) ? rules_.target_field.c_str() : first_of(text_fields);
+    const char* const label = first_of(label_fields);
+    if (!text) content(rules_.target_field);
+    if (!label) no_field(row_, "label", str("name it with ", rules_.inform, ".format_fields: {your_name: label}"));
+    row.text = *row_.fields.find(text);
+    row.label = *row_.fields.find(label);
+    if (const char* const pair = first_of(pair_fields)) row.text_pair = content(pair);
+    if (row.text.is_map() || (row.text.is_list() && std::ranges::any_of(row.text.items, [](const Value& word) {
+                                return word.is_list() || word.is_map() || word.is_null();
+                              })))
+      refuse(row_.where, str("field '", text, "' is neither a text nor a list of words"));
+    if (!row.text.is_list()) row.text = Value::text(row.text.scalar);
   }
 
   Value content(const std::string& name) const {
@@ -230,6 +343,23 @@ class Reader {
     if (value->is_list() || value->is_map())
       refuse(row_.where, str("field '", name, "' is neither a string nor a list of messages with role and content"));
     return Value::text(value->scalar);
+  }
+
+  // The gold answer begins with the prompt that chosen and rejected share, as they do (TRL's _extract_triple_prompt).
+  static void take_prompt_from_reference(TypedRow& row) {
+    if (row.reference.is_list() && row.prompt.is_list()) {
+      const size_t same = row.prompt.items.size();
+      std::vector<Value>& items = row.reference.items;
+      if (items.size() >= same && std::equal(row.prompt.items.begin(), row.prompt.items.end(), items.begin())) {
+        items.erase(items.begin(), items.begin() + std::ptrdiff_t(same));
+        return;
+      }
+    } else if (row.reference.is_text() && row.prompt.is_text() && row.reference.scalar.starts_with(row.prompt.scalar)) {
+      row.reference.scalar.erase(0, row.prompt.scalar.size());
+      return;
+    }
+    refuse(row.where, "'reference' does not begin with the prompt that chosen and rejected share",
+           "give the field prompt, or begin all three answers with it");
   }
 
   // A pair without a prompt: what both answers begin with is the prompt.
@@ -256,7 +386,8 @@ class Reader {
 
   bool conversational(const TypedRow& row) const {
     int lists = 0, texts = 0;
-    for (const Value* value : {&row.text, &row.prompt, &row.completion, &row.chosen, &row.rejected}) {
+    if (row.kind == RowKind::labelled) return false;
+    for (const Value* value : {&row.text, &row.prompt, &row.completion, &row.chosen, &row.rejected, &row.reference}) {
       lists += value->is_list();
       texts += value->is_text();
     }
@@ -274,85 +405,6 @@ class Reader {
   const FieldRules& rules_;
   bool chosen_text_ = false;
 };
-
-}  // namespace
-
-std::string_view name_of(RowKind kind) {
-  switch (kind) {
-    case RowKind::text:
-      return "text";
-    case RowKind::messages:
-      return "messages";
-    case RowKind::prompt_completion:
-      return "prompt_completion";
-    case RowKind::preference:
-      return "preference";
-    case RowKind::tokens:
-      return "tokens";
-  }
-  return "";
-}
-
-std::string fields_of(RowKinds kinds) {
-  struct Words {
-    RowKind kind;
-    const char* fields;
-  };
-  static constexpr std::array all{Words{RowKind::text, "texts"}, Words{RowKind::messages, "messages"},
-                                  Words{RowKind::prompt_completion, "prompt + completion"},
-                                  Words{RowKind::preference, "prompt + chosen + rejected"}};
-  std::vector<std::string> words;
-  for (const Words& one : all)
-    if (kinds.has(one.kind)) words.emplace_back(one.fields);
-  if (words.size() > 1) words.back() = "or " + words.back();
-  return join(words, words.size() > 2 ? ", " : " ");
-}
-
-std::vector<std::string> fields_read(const FieldRules& rules) {
-  std::vector<std::string> out{"text",        "content", "messages", "conversations", "prompt",
-                               "completion",  "chosen",  "rejected", "tools",         "chat_template_kwargs",
-                               "instruction", "input",   "output"};
-  out.insert(out.end(), media_fields.begin(), media_fields.end());
-  out.insert(out.end(), token_fields.begin(), token_fields.end());
-  out.insert(out.end(), {"input_ids", rules.tokens_field, rules.target_field});
-  if (rules.weight_field) out.push_back(*rules.weight_field);
-  if (rules.content_field) out.push_back(*rules.content_field);
-  out.insert(out.end(), rules.additional_fields.begin(), rules.additional_fields.end());
-  return out;
-}
-
-namespace {
-
-double weight_of(const Row& row, const FieldRules& rules) {
-  if (!rules.weight_field) return 1;
-  const Value* const value = row.fields.find(*rules.weight_field);
-  if (!value || value->is_null())
-    no_field(row, *rules.weight_field, str("give every row a weight, or drop ", rules.inform, ".weight_field"));
-  const auto weight = value->as_double();
-  if (!weight || !std::isfinite(*weight) || *weight < 0)
-    refuse(row.where, str("field '", *rules.weight_field, "' holds ", to_yaml_flow(*value), ", which is not a weight"),
-           "give a number from 0; 0 leaves the row out of the loss");
-  return *weight;
-}
-
-// A row that is neither a text nor a conversation yet: ready tokens, or a text in segments.
-std::optional<TypedRow> typed_parts(const Row& row, const FieldRules& rules) {
-  TypedRow out;
-  out.where = row.where;
-  if (rules.has_segments) {
-    out.segments = *row.fields.find("segments");
-    return out;
-  }
-  if (rules.kind && *rules.kind != RowKind::tokens) return std::nullopt;
-  const std::string ids = ids_field(row, rules.tokens_field);
-  const bool has_text = has(row.fields, "messages") || has(row.fields, rules.target_field) || rules.content_field;
-  if (ids.empty() && rules.kind == RowKind::tokens)
-    no_field(row, rules.tokens_field, "name the field with the tokens by mixture.tokens_field_name");
-  if (ids.empty() || (has_text && !rules.kind)) return std::nullopt;
-  out.kind = RowKind::tokens;
-  out.tokens = std::make_shared<const TokenRow>(token_row(row, ids));
-  return out;
-}
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// The kind of a row: text, a conversation, a prompt with its completion, a pair of answers. Detected from the names of
-// its fields as in TRL (docs/source/dataset_formats.md), standard or conversational.
+// The kind of a row: text, a conversation, a prompt, with its completion, a mark of it, a pair of answers and so on.
+// Detected from the names of its fields as in TRL (docs/source/dataset_formats.md), standard or conversational.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,19 @@
 
 namespace easydel::data {
 
-enum class RowKind : uint8_t { text, messages, prompt_completion, preference, tokens };
-std::string_view name_of(RowKind kind);  // "text", "messages", "prompt_completion", "preference"
+enum class RowKind : uint8_t {
+  text,
+  messages,
+  prompt_completion,
+  preference,
+  prompt,
+  unpaired,  // a prompt, its completion, and whether that is good
+  stepwise,  // a prompt, the steps of its completion, and whether each is right
+  contrast,  // a query, a text that matches it, and texts that do not
+  labelled,  // a text, two texts or words, with classes or numbers
+  tokens     // ready tokens
+};
+std::string_view name_of(RowKind kind);  // its word, as above
 
 // A set of kinds.
 class RowKinds {
@@ -37,14 +48,24 @@ class RowKinds {
 // The fields that users provide for these kinds: "texts, messages, or prompt + completion".
 std::string fields_of(RowKinds kinds);
 
-// A row after its fields were renamed and chosen. `text`, `prompt`, `completion`, `chosen`, `rejected` are texts, or
-// lists of messages {role, content, ...} where `conversational` says so.
+// A row after its fields were renamed and chosen. `text`, `prompt`, `completion`, `chosen`, `rejected`, `reference` are
+// texts, or lists of messages {role, content, ...} where `conversational` says so.
 struct TypedRow {
   RowKind kind = RowKind::text;
   bool conversational = false;
   Value text, prompt, completion, chosen, rejected;  // `text` also holds the messages of RowKind::messages
-  Value tools;                                       // null: none
-  Value template_arguments;                          // the row's chat_template_kwargs; null: none
+  Value reference;                                   // of a pair: a third answer, the gold one; null: none
+  // unpaired: whether the completion is good. stepwise: a list, whether each of `completions` is right. labelled: as
+  // the row has it, a class, a number or a list of them.
+  Value label;
+  Value completions;                 // stepwise: a list of texts
+  Value margin;                      // of a pair: how much better the chosen answer is; null: not said
+  Value query, positive, negatives;  // contrast: texts; `negatives` is a list, which may be empty
+  Value text_pair;                   // labelled: the second text; null: none. The first, or a list of words, is `text`
+  Value columns;                     // every field of the row, with FieldRules::all_columns; else null
+  Value tools;                       // null: none
+  Value template_arguments;          // the row's chat_template_kwargs; null: none
+  bool evaluation = false;           // the row is not trained on
   std::string where;
   // Of an instruction (Alpaca): the prompt as a text, for tokenizers without a chat template. Empty: none.
   std::string instruction_text;
@@ -62,11 +83,17 @@ struct FieldRules {
   std::optional<std::string> content_field;  // not given: by the standard names, then `content`
   std::string target_field = "text";         // name of a text row's field if no content_field is given
   std::vector<std::string> additional_fields;
-  std::optional<RowKind> kind;              // not given: detected
   std::string tokens_field = "tokens";      // of rows of ready tokens
   bool has_segments = false;                // the rows have a list of segments (row_format.h)
   std::optional<std::string> weight_field;  // of the row's weight
-  std::string inform;                       // "mixture.informs[0]", for messages
+  std::optional<RowKind> kind;              // not given: detected
+  // The kinds that the reader of the rows takes: of those that fit a row, the first one that it takes is chosen. Empty:
+  // all.
+  RowKinds taken = {};
+  // Fields that the reader knows by other names: (theirs, the name here), where the row has them.
+  std::vector<std::pair<std::string, std::string>> names = {};
+  bool all_columns = false;  // keep the whole row in TypedRow::columns
+  std::string inform;        // "mixture.informs[0]", for messages
 };
 
 // Every field that typed() may look into.

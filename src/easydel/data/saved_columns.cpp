@@ -19,10 +19,19 @@ Answer split(const Example& example, size_t begin, size_t length) {
   return {{at, middle}, {middle, end}};
 }
 
+size_t begin_of(const SavedRow& row, size_t index) {
+  size_t begin = 0;
+  for (size_t i = 0; i < index; ++i) begin += size_t(row.example.lengths.at(i));
+  return begin;
+}
+
 Answer sequence(const SavedRow& row, size_t index) {
-  const auto& lengths = row.example.lengths;
-  const auto first = size_t(lengths.at(0));
-  return index == 0 ? split(row.example, 0, first) : split(row.example, first, size_t(lengths.at(1)));
+  return split(row.example, begin_of(row, index), size_t(row.example.lengths.at(index)));
+}
+
+std::vector<int32_t> whole(const SavedRow& row, size_t index) {
+  const auto begin = row.example.tokens.begin() + static_cast<std::ptrdiff_t>(begin_of(row, index));
+  return {begin, begin + row.example.lengths.at(index)};
 }
 
 }  // namespace
@@ -54,5 +63,11 @@ std::vector<int32_t> saved_prompt(const SavedRow& row) {
 }
 std::vector<int32_t> saved_chosen(const SavedRow& row) { return sequence(row, 0).answer; }
 std::vector<int32_t> saved_rejected(const SavedRow& row) { return sequence(row, 1).answer; }
+std::vector<int32_t> saved_third(const SavedRow& row) {
+  return row.example.lengths.size() > 2 ? sequence(row, 2).answer : std::vector<int32_t>();
+}
+std::vector<int32_t> saved_first_prompt(const SavedRow& row) { return sequence(row, 0).prompt; }
+std::vector<int32_t> saved_first_whole(const SavedRow& row) { return whole(row, 0); }
+std::vector<int32_t> saved_second_whole(const SavedRow& row) { return whole(row, 1); }
 
 }  // namespace easydel::data

@@ -43,6 +43,10 @@ std::vector<int32_t> saved_next_labels(const SavedRow& row);     // of each sequ
 std::vector<int32_t> saved_prompt(const SavedRow& row);
 std::vector<int32_t> saved_chosen(const SavedRow& row);
 std::vector<int32_t> saved_rejected(const SavedRow& row);
+std::vector<int32_t> saved_third(const SavedRow& row);         // of the third answer; empty: there is none
+std::vector<int32_t> saved_first_prompt(const SavedRow& row);  // of the first answer alone
+std::vector<int32_t> saved_first_whole(const SavedRow& row);   // a whole sequence
+std::vector<int32_t> saved_second_whole(const SavedRow& row);
 
 inline constexpr std::array sequence_columns{
     SavedColumn{"", saved_tokens}, SavedColumn{"attention_mask", saved_attention_mask, SavedWhen::with_attention_mask},
@@ -53,6 +57,16 @@ inline constexpr std::array sequence_columns{
 inline constexpr std::array pair_columns{SavedColumn{"prompt_ids", saved_prompt},
                                          SavedColumn{"chosen_ids", saved_chosen},
                                          SavedColumn{"rejected_ids", saved_rejected}};
+
+inline constexpr std::array triple_columns{
+    SavedColumn{"prompt_ids", saved_prompt}, SavedColumn{"chosen_ids", saved_chosen},
+    SavedColumn{"rejected_ids", saved_rejected}, SavedColumn{"reference_ids", saved_third}};
+// Of one answer with its prompt.
+inline constexpr std::array answer_columns{SavedColumn{"prompt_ids", saved_first_prompt},
+                                           SavedColumn{"completion_ids", saved_chosen}};
+// Of pairs that are learned as a whole.
+inline constexpr std::array whole_pair_columns{SavedColumn{"chosen_ids", saved_first_whole},
+                                               SavedColumn{"rejected_ids", saved_second_whole}};
 
 // What is written of a method's examples.
 struct SavedExamples {

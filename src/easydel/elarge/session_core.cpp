@@ -1,5 +1,6 @@
 #include "easydel/elarge/session_core.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <future>
 #include <map>
@@ -74,7 +75,16 @@ models::LoadOptions load_options(const Config& config, const ModelConfig& model,
   options.task = models::head_of(model.task);
   // If the method trains another task than language modeling, the model gets that task's head.
   const models::Task trained = config.trainer.facts().task;
-  if (training && !options.task && trained != models::Task::causal_lm) options.task = trained;
+  if (training && trained != models::Task::causal_lm) {
+    if (options.task.value_or(trained) != trained)
+      refuse(section + ".task", config.trainer.common.trainer_type + " trains another task", "leave it out");
+    options.task = trained;
+    options.labels = config.trainer.facts().labels;
+    // An adapter does not reach a class head, which starts from random values: it is trained in full, as PEFT does.
+    for (models::AdapterOptions& adapter : options.adapters)
+      if (auto& full = adapter.config.modules_to_save; adapter.folder.empty() && std::ranges::count(full, "score") == 0)
+        full.push_back("score");
+  }
   options.dtype = config.loader.dtype;
   options.param_dtype = config.loader.param_dtype;
   options.device = device_of(config);
@@ -139,9 +149,9 @@ class TorchSession final : public Session {
     parts.load = load_options(config_.model, "model", true);
     const train::MethodFacts& facts = config_.trainer.facts();
     using enum train::SideModelUse;
-    if (facts.reference != none) parts.side.reference.model = build_side_model("reference_model");
+    if (facts.reference != none) parts.side.reference = side_model("reference_model");
     if (facts.teacher != none) parts.side.teacher = side_model("teacher_model");
-    if (facts.reward != none) parts.side.reward = side_model("reward_model");
+    if (facts.reward != none && config_.reward_model) parts.side.rewards.push_back(side_model("reward_model"));
     parts.tokenizer = tokenizer();
     parts.checkpointing = checkpointing_of(config_);
     parts.save_dtype = config_.loader.param_dtype;
@@ -316,8 +326,14 @@ class TorchSession final : public Session {
 
   std::filesystem::path folder() const { return folder_of(config_.model, "model"); }
 
-  models::LoadOptions load_options(const ModelConfig& model, const std::string& section, bool training) const {
-    return elarge::load_options(config_, model, section, training, team_);
+  models::LoadOptions load_options(const ModelConfig& model, const std::string& section, bool training) {
+    models::LoadOptions options = elarge::load_options(config_, model, section, training, team_);
+    // A sequence is scored at its last token that is not padding, which the tokenizer names, as in TRL.
+    const bool scores = training && options.task == models::Task::sequence_classification;
+    if (scores && !options.overrides.find("pad_token_id"))
+      if (const auto padding = tokenizer()->pad_id() ? tokenizer()->pad_id() : tokenizer()->eos_id())
+        options.overrides.set("pad_token_id", Value::integer(*padding));
+    return options;
   }
 
   const std::shared_ptr<models::Model>& model() {

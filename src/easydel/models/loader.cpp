@@ -104,6 +104,18 @@ bool change_task(Value& config, const Where& where, Task wanted) {
   return true;
 }
 
+// Gives a new head `labels` classes, as transformers writes them.
+void set_labels(Value& config, int64_t labels) {
+  std::erase_if(config.entries, [](const auto& entry) { return entry.first == "num_labels"; });
+  Value names = Value::map(), numbers = Value::map();
+  for (int64_t i = 0; i < labels; ++i) {
+    names.set(str(i), Value::text(str("LABEL_", i)));
+    numbers.set(str("LABEL_", i), Value::integer(i));
+  }
+  config.set("id2label", std::move(names));
+  config.set("label2id", std::move(numbers));
+}
+
 // The folder's configuration with the overrides; for a model that also sees or hears, that of its text part.
 void read_configuration(const fs::path& folder, const Value& overrides, Opened& out) {
   weights::ConfigFile config = weights::read_config(folder);
@@ -137,7 +149,13 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
   Opened out;
   read_configuration(folder, options.overrides, out);
   const bool changed = options.task && change_task(out.config, out.where, *options.task);
+  if (changed && options.labels) set_labels(out.config, *options.labels);
   const ConfigReader reader = out.reader();
+  if (const int64_t found = options.labels ? read_labels(reader) : 0; options.labels && found != *options.labels)
+    refuse(folder.string(),
+           str("its head has ", counted(found, "label"), ", and ", *options.labels,
+               *options.labels == 1 ? " is needed" : " are needed"),
+           "give a model with such a head, or one without a classification head, which gets a new one");
   out.family = &family_of(reader);
   ops::check_attention(options.attention, "attention");
   const std::string device_key = options.key_prefix + "device";

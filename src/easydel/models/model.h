@@ -134,6 +134,8 @@ struct LoadOptions {
   // The model's task. If config.json is for another one, the head starts from random values and the file's tensors of
   // its head are ignored. Nothing: the task of config.json.
   std::optional<Task> task;
+  // Classes of the head. A new head gets as many; UserError if the file's head has another number. Nothing: the file's.
+  std::optional<int64_t> labels = {};
   Value overrides;                                                           // config.json keys to put over the file's
   std::shared_ptr<const collective::Team> team = collective::Team::alone();  // the ranks that share the model
   std::vector<mesh::Rule> partition_rules;                                   // tried before the layers' own

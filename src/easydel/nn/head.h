@@ -22,6 +22,7 @@ struct ScoreOptions {
   bool mean_logit = false;        // mean of the row's logits
   bool uniform = false;           // mean over the vocabulary of the log-probabilities (label smoothing)
   bool log_normalizer = false;    // log-sum-exp of the row (z-loss)
+  bool square_sum = false;        // logarithm of the row's sum of squared probabilities
   int64_t chunk = 0;              // tokens at a time; 0: chosen by size
 };
 
@@ -32,6 +33,7 @@ struct Scores {
   Tensor entropy;         // fp32 [n], differentiable with entropy_gradient; undefined unless asked for
   Tensor correct;         // bool [n]
   Tensor mean_logit;      // fp32 [n], no gradient
+  Tensor square_sum;      // fp32 [n], no gradient; undefined unless asked for
 };
 
 // `pass` is the one that computed the hidden states.

@@ -35,13 +35,15 @@ Scores LmHead::score(const Tensor& hidden, const Tensor& labels, Pass& pass, con
   request.entropy_gradient = options.entropy_gradient;
   request.correct = options.correct;
   request.mean_logit = options.mean_logit;
+  request.square_sum = options.square_sum;
   request.uniform = options.uniform;
   request.log_normalizer = options.log_normalizer;
   request.chunk = options.chunk;
   request.multiplier = own.multiplier;
   request.softcap = own.softcap;
   ops::ScoreResult found = ops::score(own.x, own.weight, own.bias, labels, request, own.added);
-  return {found.logps, found.uniform, found.log_normalizer, found.entropy, found.correct, found.mean_logit};
+  return {found.logps,   found.uniform,    found.log_normalizer, found.entropy,
+          found.correct, found.mean_logit, found.square_sum};
 }
 
 }  // namespace easydel::nn

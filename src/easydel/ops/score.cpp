@@ -91,6 +91,7 @@ struct Score : torch::autograd::Function<Score> {
     const auto when = [&](bool wanted) { return wanted ? at::empty({n}, options) : Tensor(); };
     const Tensor logps = at::empty({n}, options), normalizer = at::empty({n}, options);
     const Tensor uniform = when(request.uniform), entropy = when(request.entropy), mean = when(request.mean_logit);
+    const Tensor square_sum = when(request.square_sum);
     const Tensor correct = request.correct ? at::empty({n}, options.dtype(at::kBool)) : Tensor();
     const LogitShape shape{request.multiplier, request.softcap, request.temperature};
     // From the last chunk to the first, whose logits are kept: the backward begins there and needs the memory of one
@@ -108,6 +109,7 @@ struct Score : torch::autograd::Function<Score> {
         if (request.mean_logit) part(mean).copy_(average);
         if (request.uniform) part(uniform).copy_(average - lse);
       }
+      if (request.square_sum) part(square_sum).copy_(at::logsumexp(2 * logits, {1}) - 2 * lse);
       if (context && shape.softcap <= 0 && begin == 0) first = std::move(logits);
     }
     if (context) {
@@ -130,7 +132,7 @@ struct Score : torch::autograd::Function<Score> {
       WeightGradient::remember(context, master);
       variable_list constant;
       if (entropy.defined() && !request.entropy_gradient) constant.push_back(entropy);
-      for (const Tensor& t : {correct, mean})
+      for (const Tensor& t : {correct, mean, square_sum})
         if (t.defined()) constant.push_back(t);
       context->mark_non_differentiable(constant);
     }
@@ -139,7 +141,7 @@ struct Score : torch::autograd::Function<Score> {
     variable_list out = {logps};
     if (request.uniform) out.push_back(uniform);
     if (request.log_normalizer) out.push_back(normalizer.clone());
-    for (const Tensor& t : {entropy, correct, mean})
+    for (const Tensor& t : {entropy, correct, mean, square_sum})
       if (t.defined()) out.push_back(t);
     return out;
   }
@@ -245,6 +247,7 @@ ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias
   result.entropy = take(request.entropy);
   result.correct = take(request.correct);
   result.mean_logit = take(request.mean_logit);
+  result.square_sum = take(request.square_sum);
   return result;
 }
 

@@ -14,13 +14,14 @@ struct ScoreRequest {
   double softcap = 0.0;      // after the multiplier: softcap * tanh(logit / softcap); 0: off
   bool entropy = false, correct = false, mean_logit = false, uniform = false, log_normalizer = false;
   bool entropy_gradient = false;  // the entropy is differentiable; costs a copy of a chunk of logits in the backward
+  bool square_sum = false;        // the logarithm of the sum of the squared probabilities
   int64_t chunk = 0;              // tokens per chunk; 0: chosen by size
 };
 
 struct ScoreResult {
-  Tensor logps, uniform, log_normalizer;  // fp32 [n], differentiable
-  Tensor entropy;                         // fp32 [n]; differentiable with entropy_gradient
-  Tensor correct, mean_logit;             // no gradient; undefined unless requested
+  Tensor logps, uniform, log_normalizer;   // fp32 [n], differentiable
+  Tensor entropy;                          // fp32 [n]; differentiable with entropy_gradient
+  Tensor correct, mean_logit, square_sum;  // no gradient; undefined unless requested
 };
 
 // hidden [n, size], weight [vocabulary, size], bias [vocabulary] or undefined, labels int64 [n]. `added`: further

@@ -18,30 +18,20 @@
 
 #include "easydel/base/error.h"
 #include "easydel/data/encode.h"
-#include "easydel/models/adapter.h"
-#include "easydel/train/sequence_logps.h"
+#include "easydel/train/pairs.h"
+#include "easydel/train/reference.h"
+#include "easydel/train/running_mean.h"
 
 namespace easydel::train {
 namespace {
 
-// Columns of a pair's sequences: the number of tokens of its answers and, if precomputed, their log-probabilities under
-// the reference.
-constexpr const char *answer_tokens = "answer_tokens", *reference_logps = "reference_logps";
-
-struct Pair {
-  Tensor chosen, rejected;  // [pairs]
-};
-Pair halves(const Tensor& stacked) {
-  const auto parts = stacked.chunk(2);
-  return {parts[0], parts[1]};
-}
-
 // The inputs of the losses; all [pairs].
 struct Scores {
-  Pair logps, ratios;  // of the policy; relative to the reference
-  Pair scores;         // the ratios after the divergence
-  Pair lengths;        // tokens of the answers
-  Tensor chosen_mean;  // scalar: mean log-probability of the chosen answers' tokens
+  Halves logps, ratios;  // of the policy; relative to the reference
+  Halves scores;         // the ratios after the divergence
+  Halves lengths;        // tokens of the answers; 1 if the log-probabilities are means already
+  Tensor chosen_mean;    // scalar: mean log-probability of the chosen answers' tokens
+  double shift = 0;      // of bco_pair
   Tensor delta() const { return scores.chosen - scores.rejected; }
 };
 
@@ -60,20 +50,16 @@ Tensor through(const Tensor& ratio, Divergence divergence, double alpha) {
   return ratio;
 }
 
-Tensor smoothed(const Tensor& logits, double smoothing) {
-  return -(1 - smoothing) * at::log_sigmoid(logits) - smoothing * at::log_sigmoid(-logits);
-}
-
 Tensor sorted(const Tensor& values) { return std::get<0>(values.sort(0)); }
 
-// The loss of each pair, [pairs] (a scalar if the loss is defined for the whole batch).
-Tensor pair_loss(DpoLoss loss, const Scores& s, const DpoConfig& config) {
+// The loss of each pair, [pairs]; that of the whole micro-batch if the loss is defined for it alone.
+Tensor pair_loss(DpoLoss loss, const Scores& s, const DpoConfig& config, const Forwarding& how) {
   const double beta = config.beta, smoothing = config.label_smoothing;
   const auto [chosen, rejected] = s.ratios;
   const auto normalized = [&] { return s.scores.chosen / s.lengths.chosen - s.scores.rejected / s.lengths.rejected; };
   switch (loss) {
     case DpoLoss::sigmoid:
-      return smoothed(beta * s.delta(), config.conservative ? smoothing : 0);
+      return smoothed_preference(beta * s.delta(), config.conservative ? smoothing : 0);
     case DpoLoss::sigmoid_norm:
       return -at::log_sigmoid(beta * normalized());
     case DpoLoss::hinge:
@@ -93,15 +79,17 @@ Tensor pair_loss(DpoLoss loss, const Scores& s, const DpoConfig& config) {
       return (-(1 - smoothing) * at::log_sigmoid(x) + smoothing * at::log_sigmoid(-x)) / (1 - 2 * smoothing);
     }
     case DpoLoss::bco_pair:
-      return -at::log_sigmoid(beta * chosen) - at::log_sigmoid(-beta * rejected);
+      if (config.form == DpoForm::trl_1) return -at::log_sigmoid(beta * chosen) - at::log_sigmoid(-beta * rejected);
+      return -at::log_sigmoid(beta * chosen - s.shift) - at::log_sigmoid(-(beta * rejected - s.shift));
     case DpoLoss::sppo_hard:
       return (chosen - 0.5 / beta).square() + (rejected + 0.5 / beta).square();
     case DpoLoss::aot: {
       const Tensor reference = (s.logps.chosen - chosen) - (s.logps.rejected - rejected);
-      return smoothed(beta * (sorted(s.logps.chosen - s.logps.rejected) - sorted(reference)), smoothing);
+      return smoothed_preference(
+          beta * (sorted(how.gather(s.logps.chosen - s.logps.rejected)) - sorted(how.gather(reference))), smoothing);
     }
     case DpoLoss::aot_unpaired:
-      return smoothed(beta * (sorted(chosen) - sorted(rejected)), smoothing);
+      return smoothed_preference(beta * (sorted(how.gather(chosen)) - sorted(how.gather(rejected))), smoothing);
     case DpoLoss::apo_zero:
       return 1 - (beta * chosen).sigmoid() + (beta * rejected).sigmoid();
     case DpoLoss::apo_down:
@@ -118,48 +106,21 @@ Tensor pair_loss(DpoLoss loss, const Scores& s, const DpoConfig& config) {
 
 class Dpo final : public Method {
  public:
-  explicit Dpo(const Setting& setting)
-      : config_(setting.trainer.own_as<DpoConfig>()),
-        common_(setting.trainer.common),
-        reference_(setting.side.reference.model) {
-    if (config_.sync_ref_model && setting.model && !setting.model->adapters().empty())
-      refuse("trainer.sync_ref_model", "a reference that follows the model is not built yet for adapters",
-             "leave it out: the reference is the model without its adapter");
-    if (!reference_ && !config_.reference_free && setting.model) reference_ = models::copy_model(*setting.model);
+  explicit Dpo(const Setting& setting) : config_(setting.trainer.own_as<DpoConfig>()), common_(setting.trainer.common) {
+    if (!config_.reference_free) {
+      std::optional<Reference::Following> following;
+      if (config_.sync_ref_model) following = {config_.ref_model_mixup_alpha, config_.ref_model_sync_steps};
+      reference_ = Reference(setting, following);
+    }
     if (setting.tokenizer) encoder_.emplace(setting.tokenizer, data::EncoderOptions{});
   }
 
   data::Prepared prepare(const data::TypedRow& row) const override {
     check(encoder_.has_value(), "rows without a tokenizer");
     data::EncodedPair pair = encoder_->encode_pair(row);
-    data::Prepared out;
-    const auto keep = [&](std::vector<int32_t>& ids, std::optional<int64_t> most, bool end) {
-      if (!most || int64_t(ids.size()) <= *most) return;
-      const auto cut = static_cast<std::ptrdiff_t>(ids.size()) - *most;
-      out.cut_tokens += cut;
-      ids.erase(end ? ids.begin() : ids.end() - cut, end ? ids.begin() + cut : ids.end());
-    };
-    keep(pair.prompt, config_.max_prompt_length, true);
-    keep(pair.chosen, config_.max_completion_length, false);
-    keep(pair.rejected, config_.max_completion_length, false);
-
-    data::Example example;
-    std::vector<float> answers;
-    bool learnable = true;
-    for (const auto* answer : {&pair.chosen, &pair.rejected}) {
-      std::vector<int32_t> ids = pair.prompt;
-      ids.insert(ids.end(), answer->begin(), answer->end());
-      std::vector<uint8_t> learn(ids.size(), 1);
-      std::fill_n(learn.begin(), pair.prompt.size(), uint8_t{0});
-      out.cut_tokens += truncate(ids, learn);
-      const auto before = example.labelled();
-      example.add_sequence(ids, learn);
-      answers.push_back(float(std::count(learn.begin(), learn.end(), 1)));
-      learnable &= example.labelled() > before;
-    }
-    example.set({answer_tokens, data::Column::Per::sequence, std::move(answers)});
-    if (learnable) out.example = std::move(example);
-    return out;
+    std::vector<int32_t>* const answers[] = {&pair.chosen, &pair.rejected};
+    return prepared_answers(std::move(pair.prompt), answers,
+                            limits_of(common_, config_.max_prompt_length, config_.max_completion_length));
   }
 
   Batch collate(std::span<const data::Example* const> examples) const override {
@@ -175,129 +136,155 @@ class Dpo final : public Method {
                                                   {.entropy = how.metrics,
                                                    .correct = how.metrics,
                                                    .mean_logit = how.metrics,
+                                                   .square_sum = config_.use_weighting,
                                                    .chunk = common_.loss().chunk_token_size.value_or(0)});
     const Tensor reference = logps_of_reference(policy, batch, how);
-    const Tensor logps = answer_logps(policy, policy.logps);
+    const Tensor logps = answer_logps(policy, batch, policy.logps, false);
 
     Scores s;
     s.logps = halves(logps);
     s.ratios = halves(logps - reference);
     s.scores = {through(s.ratios.chosen, config_.f_divergence_type, config_.f_alpha_divergence_coef),
                 through(s.ratios.rejected, config_.f_divergence_type, config_.f_alpha_divergence_coef)};
-    s.lengths = halves(batch.column(answer_tokens).to(logps.device()).clamp_min(1));
+    const Tensor lengths = batch.column(answer_tokens).to(logps.device()).clamp_min(1);
+    s.lengths = halves(averages() ? at::ones_like(lengths) : lengths);
     const Tensor plain = halves(policy.sums(policy.logps)).chosen;
-    s.chosen_mean = plain.sum() / halves(policy.lengths).chosen.sum();
+    s.chosen_mean = how.mean(plain.sum(), halves(policy.lengths).chosen.sum(), batch.weight);
+    s.shift = shift_of(s, forwarding);
 
+    const Tensor weights = weights_of(policy);
+    // Of a loss that is one number for the micro-batch, the mean weight of all its pairs.
+    const double mean_weight =
+        weights.defined() ? how.total(weights.sum().item<double>()) / std::max(how.total(double(weights.numel())), 1.0)
+                          : 1;
+    const auto weighted_mean = [&](const Tensor& losses) {
+      if (!weights.defined()) return losses.mean();
+      return losses.dim() == 0 ? losses * mean_weight : (losses * weights).mean();
+    };
     Loss out;
     for (size_t i = 0; i < config_.loss_type.size(); ++i) {
       const double weight = config_.loss_weights.empty() ? 1.0 : config_.loss_weights[i];
-      const Tensor one = pair_loss(config_.loss_type[i], s, config_).mean() * (weight * batch.weight);
+      const Tensor one = weighted_mean(pair_loss(config_.loss_type[i], s, config_, how)) * (weight * batch.weight);
       out.sum = out.sum.defined() ? out.sum + one : one;
+    }
+    if (config_.rpo_alpha) {
+      const Tensor likelihood = -*config_.rpo_alpha * s.chosen_mean;
+      const bool in_weights = config_.form == DpoForm::trl_0_24;
+      out.sum = out.sum + (in_weights ? weighted_mean(likelihood) : likelihood) * batch.weight;
     }
     if (how.metrics) add_metrics(out, s, policy);
     return out;
   }
 
-  void examine(std::span<data::Example> examples, const Forwarding& forwarding) override {
-    if (!config_.precompute_ref_log_probs || config_.reference_free) return;
-    const c10::AutoGradMode no_grad(false);
-    Forwarding how = forwarding;
-    how.training = how.metrics = false;
-    for (data::Example& example : examples) {
-      if (example.find(reference_logps)) continue;
-      const data::Example* one = &example;
-      const Batch batch = collate({&one, 1});
-      const SequenceScores scores = score_sequences(*reference_, batch, how, {});
-      const Tensor sums = answer_logps(scores, scores.logps).to(at::kCPU);
-      example.set({reference_logps, data::Column::Per::sequence,
-                   std::vector<float>{sums[0].item<float>(), sums[1].item<float>()}});
-    }
-    reference_.reset();
+  void examine(const Examination& of) override {
+    if (!config_.precompute_ref_log_probs || !reference_.exists()) return;
+    const auto compute = [this](const Batch& batch, const Forwarding& how) {
+      const SequenceScores scores = reference_.score(batch, how);
+      return answer_logps(scores, batch, scores.logps, true);
+    };
+    std::string kind = averages() ? "means" : "sums";
+    if (config_.ld_alpha && config_.form == DpoForm::trl_1) kind += str(", ld_alpha ", *config_.ld_alpha);
+    reference_.precompute(of, {reference_logps, kind, [this](auto examples) { return collate(examples); }, compute});
   }
 
+  void begin_update() override { rewards_.begin_update(); }
   void updated(const models::Model& model, int64_t step) override {
-    if (!config_.sync_ref_model || step % config_.ref_model_sync_steps != 0) return;
-    const c10::AutoGradMode no_grad(false);
-    for (nn::Entry& entry : reference_->parameters().entries()) {
-      const nn::Entry* now = const_cast<models::Model&>(model).parameters().find(entry.path);
-      check(now, "the reference has a parameter that the model has not: ", entry.path);
-      entry.shard.mul_(1 - config_.ref_model_mixup_alpha)
-          .add_(now->shard.detach().to(entry.shard.scalar_type()), config_.ref_model_mixup_alpha);
-      entry.written();
-    }
+    reference_.follow(model, step);
+    rewards_.end_update();
   }
 
   MethodState state() const override {
     MethodState out;
-    if (config_.sync_ref_model)
-      for (const nn::Entry& entry : reference_->parameters().entries())
-        out.tensors.push_back({"reference." + entry.path, entry.shard, &entry});
+    reference_.add_state(out);
+    if (shifts()) out.document = rewards_.document();
     return out;
   }
-
   void restore(const SavedState& saved) override {
-    if (!config_.sync_ref_model) return;
-    for (nn::Entry& entry : reference_->parameters().entries()) {
-      saved.copy_into(entry.shard, "reference." + entry.path, &entry);
-      entry.written();
-    }
+    reference_.restore(saved);
+    if (shifts()) rewards_.restore(saved.document());
   }
 
  private:
-  int64_t truncate(std::vector<int32_t>& ids, std::vector<uint8_t>& learn) const {
-    const auto most = size_t(common_.max_length.value_or(0));
-    if (most == 0 || ids.size() <= most) return 0;
-    const auto cut = static_cast<std::ptrdiff_t>(ids.size() - most);
-    const bool start = common_.truncation_mode == Truncation::keep_start;
-    ids.erase(start ? ids.end() - cut : ids.begin(), start ? ids.end() : ids.begin() + cut);
-    learn.erase(start ? learn.end() - cut : learn.begin(), start ? learn.end() : learn.begin() + cut);
-    return cut;
+  bool uses(DpoLoss loss) const { return std::ranges::find(config_.loss_type, loss) != config_.loss_type.end(); }
+  // TRL 0.24 averages the log-probabilities of all losses if ipo is among them.
+  bool averages() const { return config_.form == DpoForm::trl_0_24 && uses(DpoLoss::ipo); }
+  bool shifts() const { return config_.form == DpoForm::trl_0_24 && uses(DpoLoss::bco_pair); }
+
+  // The running mean of the micro-batches' mean rewards, this one's included; evaluations do not move it.
+  double shift_of(const Scores& s, const Forwarding& how) const {
+    if (!shifts()) return 0;
+    const Tensor rewards = config_.beta * at::cat({s.ratios.chosen, s.ratios.rejected}).detach();
+    const double count = how.total(double(rewards.numel()));
+    const double mean = how.total(rewards.sum().item<double>()) / std::max(count, 1.0);
+    if (how.training) rewards_.add(mean, 1);
+    return rewards_.mean(how.training);
+  }
+
+  // WPO: each pair's weight, [pairs], without a gradient; undefined: all the same.
+  Tensor weights_of(const SequenceScores& policy) const {
+    if (!config_.use_weighting) return {};
+    const c10::AutoGradMode no_grad(false);
+    const Tensor means = policy.sums(policy.logps.detach() - policy.details.square_sum) / policy.lengths.clamp_min(1);
+    const Halves parts = halves(means);
+    const Tensor weights = (parts.chosen + parts.rejected).exp();
+    return config_.form == DpoForm::trl_0_24 ? weights.clamp_max(1) : weights;
   }
 
   // [2 * pairs], the chosen half first. With ld_alpha, tokens of an answer beyond the length of the shorter one are
   // weighted by it.
-  Tensor answer_logps(const SequenceScores& scores, const Tensor& per_token) const {
-    if (!config_.ld_alpha) return scores.sums(per_token);
+  Tensor answer_logps(const SequenceScores& scores, const Batch& batch, const Tensor& per_token, bool reference) const {
+    const bool old = config_.form == DpoForm::trl_0_24;
+    if (!config_.ld_alpha || (old && reference)) {
+      // TRL 0.24's divergences are exponentials of differences of long sums, which fp32 would round too far apart.
+      const Tensor sums = scores.sums(old ? per_token.to(at::kDouble) : per_token);
+      return averages() ? sums / scores.lengths : sums;
+    }
+    const auto [chosen, rejected] = halves(scores.lengths);
+    const Tensor shared = at::minimum(chosen, rejected);
+    const Tensor of_token = at::cat({shared, shared}).index_select(0, scores.sequence);
+    if (old) {
+      // TRL 0.24 counts from the beginning of the sequence, so answers lose what lies beyond their own length.
+      const Tensor place = scores.places(batch);
+      const Tensor front = place.lt(of_token).to(at::kFloat);
+      const Tensor within = place.lt(scores.lengths.index_select(0, scores.sequence)).to(at::kFloat);
+      return scores.sums(per_token * (front + *config_.ld_alpha * (1 - front) * within));
+    }
     const Tensor ends = scores.lengths.cumsum(0);
     const Tensor place =
         at::ones_like(scores.sequence).cumsum(0) - (ends - scores.lengths).index_select(0, scores.sequence);
-    const auto [chosen, rejected] = halves(scores.lengths);
-    const Tensor shared = at::minimum(chosen, rejected);
-    const Tensor tail = place.gt(at::cat({shared, shared}).index_select(0, scores.sequence));
-    return scores.sums(per_token * (1 - (1 - *config_.ld_alpha) * tail.to(at::kFloat)));
+    return scores.sums(per_token * (1 - (1 - *config_.ld_alpha) * place.gt(of_token).to(at::kFloat)));
   }
 
-  Tensor logps_of_reference(const SequenceScores& policy, const Batch& batch, Forwarding how) const {
+  Tensor logps_of_reference(const SequenceScores& policy, const Batch& batch, const Forwarding& how) const {
     const c10::AutoGradMode no_grad(false);
     if (config_.reference_free) return at::zeros_like(policy.lengths);
     if (batch.has(reference_logps)) return batch.column(reference_logps).to(policy.logps.device());
-    how.training = how.metrics = false;
-    how.checkpointing = nn::Checkpointing::none;
-    const SequenceScores scores = score_sequences(*reference_, batch, how, {});
-    return answer_logps(scores, scores.logps);
+    const SequenceScores scores = reference_.score(batch, how);
+    return answer_logps(scores, batch, scores.logps, true);
   }
 
   void add_metrics(Loss& out, const Scores& s, const SequenceScores& policy) const {
-    const auto total = [](const Tensor& t) { return t.sum().item<double>(); };
-    const auto pairs = double(s.ratios.chosen.size(0));
-    const Tensor chosen = config_.beta * s.ratios.chosen.detach(), rejected = config_.beta * s.ratios.rejected.detach();
-    out.metrics.push_back({"rewards/chosen", total(chosen), pairs});
-    out.metrics.push_back({"rewards/rejected", total(rejected), pairs});
-    out.metrics.push_back({"rewards/accuracies", total(chosen.gt(rejected)), pairs});
-    out.metrics.push_back({"rewards/margins", total(chosen - rejected), pairs});
-    out.metrics.push_back({"logps/chosen", total(s.logps.chosen.detach()), pairs});
-    out.metrics.push_back({"logps/rejected", total(s.logps.rejected.detach()), pairs});
-    const auto counts = halves(policy.lengths), logits = halves(policy.sums(policy.details.mean_logit));
-    out.metrics.push_back({"logits/chosen", total(logits.chosen), total(counts.chosen)});
-    out.metrics.push_back({"logits/rejected", total(logits.rejected), total(counts.rejected)});
-    out.metrics.push_back({"entropy", total(policy.details.entropy), total(policy.lengths)});
-    const auto correct = halves(policy.sums(policy.details.correct.to(at::kFloat)));
-    out.metrics.push_back({"mean_token_accuracy", total(correct.chosen), total(counts.chosen)});
+    double weight = config_.beta;
+    if (config_.form == DpoForm::trl_0_24) {  // which adds up the rewards of its losses
+      double sum = config_.loss_weights.empty() ? double(config_.loss_type.size()) : 0;
+      for (const double one : config_.loss_weights) sum += one;
+      weight *= sum;
+    }
+    // TRL 0.24 reports rewards relative to a reference even if the loss is free of it.
+    if (config_.form == DpoForm::trl_1 || !config_.reference_free)
+      add_reward_metrics(out, {weight * s.ratios.chosen.detach(), weight * s.ratios.rejected.detach()});
+    add_means(out, "logps", s.logps);
+    add_logit_metrics(out, policy);
+    add_token_metrics(out, policy);
+    if (config_.rpo_alpha || (config_.form == DpoForm::trl_0_24 && uses(DpoLoss::sft)))
+      out.metrics.push_back({"nll_loss", -halves(policy.sums(policy.logps)).chosen.sum().item<double>(),
+                             halves(policy.lengths).chosen.sum().item<double>()});
   }
 
   DpoConfig config_;
   TrainerConfig common_;
-  std::shared_ptr<models::Model> reference_;
+  Reference reference_;
+  mutable RunningMean rewards_;  // of bco_pair
   std::optional<data::Encoder> encoder_;
 };
 

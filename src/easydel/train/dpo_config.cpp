@@ -20,6 +20,9 @@ void DpoConfig::settle(config::Keys& keys) {
   if (keys.given("label_smoothing") && label_smoothing > 0 && !uses(DpoLoss::sigmoid) && !uses(DpoLoss::exo_pair) &&
       !uses(DpoLoss::robust) && !uses(DpoLoss::aot) && !uses(DpoLoss::aot_unpaired))
     keys.no_effect("label_smoothing", "this loss_type does not use it");
+  if (use_weighting && (uses(DpoLoss::aot) || uses(DpoLoss::aot_unpaired)))
+    keys.refuse("use_weighting", "aot and aot_unpaired sort the pairs, so no pair has a loss to weight",
+                "use another loss_type, or leave it out");
   if (reference_free && sync_ref_model)
     keys.refuse("sync_ref_model", "there is no reference model to move with reference_free");
   if (precompute_ref_log_probs && sync_ref_model)

@@ -56,12 +56,20 @@ constexpr auto choices(Divergence) {
                     config::Choice{alpha_divergence, "alpha_divergence"}};
 }
 
+// TRL's release whose numbers the losses have, where releases differ.
+enum class DpoForm : uint8_t { trl_1, trl_0_24 };
+constexpr auto choices(DpoForm) {
+  using enum DpoForm;
+  return std::array{config::Choice{trl_1, "trl_1"}, config::Choice{trl_0_24, "trl_0_24"}};
+}
+
 struct DpoConfig {
   double beta = 0.1;
   config::Many<DpoLoss> loss_type = {DpoLoss::sigmoid};
   std::vector<double> loss_weights;
   double label_smoothing = 0;
   bool conservative = true;
+  DpoForm form = DpoForm::trl_1;
   Divergence f_divergence_type = Divergence::reverse_kl;
   double f_alpha_divergence_coef = 0.5;
   double discopop_tau = 0.05;
@@ -101,6 +109,11 @@ struct DpoConfig {
                                    between(0, 0.5)),
         field<&C::conservative>(
             "Whether label_smoothing also applies to sigmoid (conservative DPO); it does not in TRL 1.x."),
+        field<&C::form>(
+            "Release of TRL whose formulas are used where they differ. trl_0_24: bco_pair subtracts the running mean "
+            "of "
+            "the rewards, ipo averages log-probabilities over the answer, use_weighting is at most 1, ld_alpha is not "
+            "applied to the reference."),
         field<&C::f_divergence_type>("Divergence that keeps the model near the reference (arXiv:2309.16240)."),
         field<&C::f_alpha_divergence_coef>("The alpha of alpha_divergence."),
         field<&C::discopop_tau>("Temperature of discopop.", above(0)),
@@ -118,11 +131,12 @@ struct DpoConfig {
         field<&C::ref_model_mixup_alpha>("Weight of the trained model when the reference moves.", between(0, 1)),
         field<&C::ref_model_sync_steps>("Updates between moves of the reference.", at_least(1)),
         field<&C::disable_dropout>("Train without dropout."),
-        field<&C::use_weighting>("Weight pairs by their probability (arXiv:2406.11827).", not_built("WPO's weighting")),
-        field<&C::rpo_alpha>("Weight of an extra likelihood loss on the chosen answer.",
-                             not_built("rpo_alpha (give loss_type [sigmoid, sft] with loss_weights)")),
+        field<&C::use_weighting>("Weight pairs by their probability under the trained model (WPO, arXiv:2406.11827)."),
+        field<&C::rpo_alpha>("Weight of an extra likelihood loss on the chosen answer (RPO, arXiv:2404.19733); null: "
+                             "none.",
+                             at_least(0)),
         field<&C::force_use_ref_model>("Use a reference model even if adapters are trained.",
-                                       no_effect("there are no adapters here yet")),
+                                       no_effect("the section reference_model says so")),
         field<&C::label_pad_token_id>("Label of tokens that are not trained on.", flat),
         field<&C::padding_value>("Id of the padding token.", flat),
         field<&C::dataset_num_proc>("Number of processes.",

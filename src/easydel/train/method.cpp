@@ -18,6 +18,7 @@ models::Outputs Forwarding::run(const models::Model& model, const Batch& batch, 
   pass.random().seed = seed;
   pass.random().step = step;
   pass.random().first_token = first_token;
+  pass.stream().adapters = adapters;
   if (routers) pass.request("expert_tokens");
   pass.random().embedding_noise = embedding_noise;
   pass.activations().capture = capture;
@@ -25,6 +26,22 @@ models::Outputs Forwarding::run(const models::Model& model, const Batch& batch, 
   models::Outputs outputs = model.forward({batch.tokens}, pass);
   if (routers) routers->see(model, outputs, pass, metrics);
   return outputs;
+}
+
+Tensor Forwarding::sum(const Tensor& x) const { return ranks ? ranks->sum_of_parts(x * share) : x; }
+
+Tensor Forwarding::gather(const Tensor& rows) const { return ranks ? ranks->rows_of_parts(rows, share > 0) : rows; }
+
+double Forwarding::total(double x) const {
+  double sum = share * x;
+  if (ranks) ranks->sum({&sum, 1});
+  return sum;
+}
+
+Tensor Forwarding::mean(const Tensor& sum, const Tensor& count, double weight) const {
+  if (!ranks) return sum / count;
+  const double all = total(count.item<double>());
+  return sum * (total(weight) / (std::max(all, 1e-9) * weight));
 }
 
 data::Prepare preparation(const Method& method, const MethodConfig& config) {

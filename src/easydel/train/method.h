@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "easydel/train/batch_source.h"
 #include "easydel/train/method_configs.h"
 #include "easydel/train/method_state.h"
+#include "easydel/train/ranks.h"
 #include "easydel/train/sampler.h"
 
 namespace easydel::train {
@@ -40,8 +42,15 @@ struct Batch {
 };
 
 struct Metric {
+  // How the micro-batches of an update become one number.
+  enum class Over : uint8_t {
+    batches,          // the mean of their means; one without a count is 0
+    counted_batches,  // the mean of the means of those that have a count
+    everything        // the sum of their sums, divided by that of their counts
+  };
   std::string name;
-  double sum = 0, count = 0;  // added over ranks, then divided, then averaged over micro-batches
+  double sum = 0, count = 0;  // added over ranks, then divided
+  Over over = Over::batches;
 };
 
 struct Loss {
@@ -59,7 +68,11 @@ struct Forwarding {
   int64_t first_token = 0;  // of this micro-batch in the step
   bool metrics = true;      // whether the step is reported: else what only metrics need can be left out
 
+  bool adapters = true;  // false: the model without its adapters
+
   RouterWatch* routers = nullptr;  // records the routers' outputs; null: not requested
+  const Ranks* ranks = nullptr;    // that share the micro-batch; null: this one alone
+  double share = 1;                // 0: this rank's examples are lent by another one, and count nowhere
   // Gets every named tensor of the forward with its gradient (nn::Activations::capture), a layer's output under the
   // layer's path; and with `attention_weights` the probabilities [heads, queries, keys] of each sequence, under the
   // layer's path and ".attn_weights".
@@ -70,6 +83,24 @@ struct Forwarding {
   // Runs the model on the batch. `pass` is set to the pass that was created; heads receive it, too. The trainer adds
   // router losses.
   models::Outputs run(const models::Model& model, const Batch& batch, nn::Pass& pass) const;
+
+  // Quantities of the whole micro-batch, equal on all ranks, with gradients. Collective. A loss that is computed from
+  // them is the same on all ranks: each rank's Loss::sum is it times the rank's own weight.
+  Tensor sum(const Tensor& x) const;        // elementwise, of all ranks' tensors
+  Tensor gather(const Tensor& rows) const;  // [rows of all ranks, ...] from [rows, ...], in the order of the examples
+  double total(double x) const;             // without a gradient
+  // The mean over the whole micro-batch of what sums to `sum` here and counts `count`, such that the ranks' results
+  // times their weights add up to the mean times the weight of all.
+  Tensor mean(const Tensor& sum, const Tensor& count, double weight) const;
+};
+
+// All examples that a run will use, before its first step.
+struct Examination {
+  std::vector<std::span<data::Example>> sets;  // to train on, and to evaluate on
+  const Forwarding& forwarding;
+  const Ranks& ranks;
+  std::filesystem::path folder;  // of the run, for what a resumed run should not compute again
+  std::string order_class;       // of additions
 };
 
 class Method {
@@ -84,11 +115,18 @@ class Method {
     return rows;
   }
   virtual Batch collate(std::span<const data::Example* const> examples) const = 0;
+  // A rank's part [begin, end) of a whole micro-batch, for methods whose examples depend on their neighbours.
+  virtual Batch collate_part(std::span<const data::Example* const> whole, size_t begin, size_t end) const {
+    return collate(whole.subspan(begin, end - begin));
+  }
   virtual Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const = 0;
   // The divisor of a step's sum of losses, given the summed weights of its batches.
   virtual double divisor(double weight) const { return weight; }
-  // Once before the first step, with every example that will be used (precomputed log-probabilities).
-  virtual void examine(std::span<data::Example>, const Forwarding&) {}
+  // Once before the first step (precomputed log-probabilities). Collective.
+  virtual void examine(const Examination&) {}
+  // Before the first micro-batch of an update. What a method changes in loss() counts only once updated() is called: an
+  // update may be dropped, and losses are also computed to measure memory.
+  virtual void begin_update() {}
   // Called after update `step`.
   virtual void updated(const models::Model&, int64_t /*step*/) {}
   // The method's own state for a checkpoint (a reference that moves, a running mean). Tensors are read while the
@@ -107,7 +145,8 @@ struct SideModel {
 
 // By role; only those that the method's facts have a use for.
 struct SideModels {
-  SideModel reference, teacher, reward;
+  SideModel reference, teacher;
+  std::vector<SideModel> rewards;
 };
 
 // The inputs of a method's constructor.

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "easydel/data/packing.h"
 #include "easydel/data/row_kinds.h"
@@ -19,13 +21,15 @@ enum class SideModelUse : uint8_t { none, optional, required };
 
 struct MethodFacts {
   models::Task task = models::Task::causal_lm;  // of the model that is trained
+  std::optional<int64_t> labels = {};           // classes of its head, if the method fixes them
   data::RowKinds rows = {};                     // kinds of rows that it trains on
   bool packs = false;                           // documents may share a row
   bool samples = false;     // generates its own completions while it trains: Method::source receives a sampler
+  bool columns = false;     // rows keep their other fields: data::TypedRow::columns
   bool token_loss = false;  // the keys of trainer.loss_config that shape a token's loss have an effect
   SideModelUse reference = SideModelUse::none;  // the section reference_model
   SideModelUse teacher = SideModelUse::none;    // teacher_model
-  SideModelUse reward = SideModelUse::none;     // reward_model
+  SideModelUse reward = SideModelUse::none;     // reward_model, one of Setting's rewards
   std::span<const data::SavedColumn> saves =
       {};  // what mixture.save writes of its examples; empty: they cannot be saved
 };
@@ -36,6 +40,7 @@ struct DataKeys {
   bool packing = false;
   std::optional<bool> eval_packing = {};  // not given: as the training data
   std::optional<data::Packing> packing_strategy = {};
+  std::vector<std::pair<std::string, std::string>> names = {};  // of fields: (in the rows, the standard one)
 };
 
 }  // namespace easydel::train

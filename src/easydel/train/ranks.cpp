@@ -1,9 +1,15 @@
 #include "easydel/train/ranks.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include "easydel/collective/autograd.h"
 #include "easydel/nn/shards.h"
 
 namespace easydel::train {
@@ -25,6 +31,30 @@ std::pair<int64_t, int64_t> Ranks::rows(int64_t count) const {
 
 void Ranks::sum(std::span<double> values) const {
   reduce(team_->group(mesh::batch_axes()), values, collective::Reduce::sum);
+}
+
+void Ranks::sum_all(std::span<double> values) const { reduce(team_->all(), values, collective::Reduce::sum); }
+
+Tensor Ranks::sum_of_parts(const Tensor& x) const {
+  const collective::Group group = team_->group(mesh::batch_axes());
+  // Each part's loss depends on the sum, so the gradients of all parts are added.
+  return collective::enter(group, collective::leave(group, x));
+}
+
+Tensor Ranks::rows_of_parts(const Tensor& rows, bool counts) const {
+  const collective::Group group = team_->group(mesh::batch_axes());
+  if (group.alone()) return rows;
+  const int64_t own = counts ? rows.size(0) : 0;
+  const Tensor sizes = group.all_gather(at::tensor({own}, at::kLong), 0);
+  const auto* const size = sizes.const_data_ptr<int64_t>();
+  const int64_t most = *std::max_element(size, size + group.size());
+  std::vector<int64_t> shape = rows.sizes().vec(), taken;
+  shape[0] = most - own;
+  const Tensor padded = at::cat({rows.slice(0, 0, own), at::zeros(shape, rows.options())});
+  for (int64_t part = 0; part < group.size(); ++part)
+    for (int64_t row = 0; row < size[part]; ++row) taken.push_back(part * most + row);
+  const Tensor all = collective::gather(group, padded, 0, collective::GatherGradient::sum);
+  return all.index_select(0, at::tensor(at::IntArrayRef(taken), at::kLong).to(rows.device()));
 }
 
 void Ranks::max(std::span<double> values) const { reduce(team_->all(), values, collective::Reduce::max); }

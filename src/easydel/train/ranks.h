@@ -23,7 +23,12 @@ class Ranks {
 
   std::pair<int64_t, int64_t> rows(int64_t count) const;  // this rank's [begin, end) of a micro-batch's examples
   void sum(std::span<double> values) const;               // over the parts of the batch, in place
+  void sum_all(std::span<double> values) const;           // over all ranks, in place
   void max(std::span<double> values) const;               // over all ranks, in place
+  // Over the parts of the batch, with gradients: the sum of their tensors; the rows of all of them, as many as each
+  // has, where `counts` says for this one whether its rows are taken.
+  Tensor sum_of_parts(const Tensor& x) const;
+  Tensor rows_of_parts(const Tensor& rows, bool counts) const;
   void reduce_gradients(nn::ParameterTable& parameters) const;
   // Of the whole gradient: each element counted once, in a fixed order.
   double gradient_norm(const nn::ParameterTable& parameters) const;

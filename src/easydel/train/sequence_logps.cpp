@@ -1,6 +1,7 @@
 #include "easydel/train/sequence_logps.h"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/nonzero.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/repeat_interleave.h>
 #include <ATen/ops/tensor.h>
@@ -22,6 +23,12 @@ data::Example learned_example(std::span<const int32_t> prompt, std::span<const i
   data::Example out;
   out.add_sequence(ids, learn);
   return out;
+}
+
+Tensor SequenceScores::places(const Batch& batch) const {
+  const Tensor begins = at::tensor(at::IntArrayRef(batch.cu_seqlens), at::kLong).to(sequence.device());
+  const Tensor rows = batch.labels.ne(data::no_label).nonzero().squeeze(1).to(sequence.device());
+  return rows - begins.index_select(0, sequence);
 }
 
 SequenceScores score_sequences(const models::Model& model, const Batch& batch, const Forwarding& forwarding,

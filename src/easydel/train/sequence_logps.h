@@ -13,6 +13,8 @@ struct SequenceScores {
 
   // Sum over each sequence: fp32 [sequences].
   Tensor sums(const Tensor& per_token) const;
+  // Of each labelled token, the place in its sequence of the token that predicts it: int64 [labelled tokens].
+  Tensor places(const Batch& batch) const;
 };
 
 // A prompt with a completion whose tokens are learned.

@@ -20,10 +20,12 @@ class Means {
  public:
   void add(const std::vector<Metric>& metrics) {
     for (const Metric& metric : metrics) {
+      if (metric.over != Metric::Over::batches && metric.count <= 0) continue;
       auto found = std::find_if(sums_.begin(), sums_.end(), [&](const auto& s) { return s.name == metric.name; });
-      if (found == sums_.end()) found = sums_.insert(sums_.end(), {metric.name, 0, 0});
-      found->sum += metric.count > 0 ? metric.sum / metric.count : 0;
-      found->count += 1;
+      if (found == sums_.end()) found = sums_.insert(sums_.end(), {metric.name, 0, 0, metric.over});
+      const bool whole = metric.over == Metric::Over::everything;
+      found->sum += whole ? metric.sum : metric.count > 0 ? metric.sum / metric.count : 0;
+      found->count += whole ? metric.count : 1;
     }
   }
   std::vector<std::pair<std::string, double>> values() const {
@@ -69,6 +71,7 @@ Forwarding Trainer::forwarding(bool training) const {
   out.training = training;
   out.embedding_noise = config().neftune_noise_alpha.value_or(0);
   out.seed = uint64_t(config().shuffle_seed_train);
+  if (ranks_.parts() > 1) out.ranks = &ranks_;
   return out;
 }
 
@@ -85,11 +88,11 @@ Trainer::RankBatch Trainer::rank_batch_of(const MicroBatch& micro) const {
     if (int64_t(i) < begin) part.first_token += tokens;
     part.tokens += tokens;
   }
-  part.batch = method_->collate(all.subspan(size_t(begin), size_t(end - begin)));
+  part.batch = method_->collate_part(all, size_t(begin), size_t(end));
   if (ranks_.parts() > 1 && !(part.batch.weight > 0)) {
     const auto learned = std::ranges::find_if(all, [](const data::Example* e) { return e->labelled() > 0; });
     const size_t lent = learned == all.end() ? 0 : size_t(learned - all.begin());
-    part.batch = method_->collate(all.subspan(lent, 1));
+    part.batch = method_->collate_part(all, lent, lent + 1);
     part.share = 0;
   }
   return part;
@@ -98,6 +101,7 @@ Trainer::RankBatch Trainer::rank_batch_of(const MicroBatch& micro) const {
 Loss Trainer::loss_of(const RankBatch& part, Forwarding how, double mean_share) const {
   RouterWatch routers(*parts_.model, router_losses_);
   how.routers = &routers;
+  how.share = part.share;
   Loss loss = method_->loss(*parts_.model, part.batch, how);
   routers.add_to(loss, mean_share);
   if (part.share != 1) {
@@ -130,6 +134,7 @@ std::optional<Trainer::StepResult> Trainer::update(int64_t step, bool metrics, c
   Means means;
   double sum = 0;
   int64_t tokens = 0;  // of the micro-batches before
+  method_->begin_update();
   for (const RankBatch& part : parts) {
     worked(Work::Kind::step, &part - parts.data(), int64_t(parts.size()));
     if (&part != &parts.front() && stop()) {
@@ -194,15 +199,18 @@ std::optional<EvaluationReport> Trainer::evaluate(const Stop& stop) {
     ranks_.sum(totals);
     sum += totals[0], weight += totals[1];
     report.tokens += int64_t(totals[2]), report.examples += int64_t(totals[3]);
-    if (metrics.empty()) {
-      metrics = loss.metrics;
-    } else {
-      for (size_t m = 0; m < std::min(metrics.size(), loss.metrics.size()); ++m)
-        metrics[m].sum += loss.metrics[m].sum, metrics[m].count += loss.metrics[m].count;
+    for (const Metric& metric : loss.metrics) {
+      const auto found = std::ranges::find(metrics, metric.name, &Metric::name);
+      if (found == metrics.end())
+        metrics.push_back(metric);
+      else
+        found->sum += metric.sum, found->count += metric.count;
     }
   }
   report.loss = sum / std::max(weight, 1e-9);
-  for (const Metric& m : metrics) report.metrics.emplace_back(m.name, m.count > 0 ? m.sum / m.count : 0);
+  for (const Metric& m : metrics)
+    if (m.count > 0 || m.over == Metric::Over::batches)
+      report.metrics.emplace_back(m.name, m.count > 0 ? m.sum / m.count : 0);
   report.seconds = seconds_since(begin);
   return report;
 }

@@ -60,6 +60,9 @@ int64_t activation_estimate(const TrainerParts& parts, int64_t tokens) {
 data::Example shortened(const data::Example& whole, int64_t tokens) {
   data::Example out;
   std::vector<size_t> kept;
+  // Any label that can occur: classes are not token ids.
+  const auto labelled = std::ranges::find_if(whole.labels, [](int32_t label) { return label != data::no_label; });
+  const int32_t label = labelled == whole.labels.end() ? data::no_label : *labelled;
   const auto each = std::max<int64_t>(2, tokens / int64_t(whole.lengths.size()));
   size_t begin = 0;
   for (const int32_t length : whole.lengths) {
@@ -71,7 +74,7 @@ data::Example shortened(const data::Example& whole, int64_t tokens) {
       out.tokens.push_back(whole.tokens[kept[at]]);
       // The last token has no next one to predict.
       const bool learned = k + 1 < each && each - 1 - k <= trial_labels;
-      out.labels.push_back(learned ? whole.tokens[kept[at + 1]] : data::no_label);
+      out.labels.push_back(learned ? label : data::no_label);
     }
     if (length > 0) out.lengths.push_back(int32_t(each));
     begin += size_t(length);

@@ -370,8 +370,10 @@ Outcome Trainer::run() {
                 "); to train anew, name another save_directory or model_name, or set resume_if_possible: false");
     return Course(*this, interrupt).make_up();
   }
-  method_->examine(source_->examples(), forwarding(false));
-  if (evaluation_) method_->examine(evaluation_->examples(), forwarding(false));
+  const Forwarding how = forwarding(false);
+  Examination examined{{source_->examples()}, how, ranks_, checkpoints_.folder(), order()};
+  if (evaluation_) examined.sets.emplace_back(evaluation_->examples());
+  method_->examine(examined);
   return Course(*this, interrupt).run();
 }
 

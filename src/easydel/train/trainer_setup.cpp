@@ -68,7 +68,11 @@ data::DatasetOptions training_data(const TrainerSection& trainer, const data::Mi
   options.informs = data::training_informs(mixture);
   if (options.informs.empty())
     refuse("mixture.informs", "there is no data to train on", "give at least one inform with split: train");
-  options.target_field = trainer.data_keys().text_field.value_or(mixture.text_target_field);
+  const DataKeys keys = trainer.data_keys();
+  options.target_field = keys.text_field.value_or(mixture.text_target_field);
+  options.names = keys.names;
+  options.kinds = trainer.facts().rows;
+  options.all_columns = trainer.facts().columns;
   options.tokens_field = mixture.tokens_field_name;
   options.mixture = {mixture.block_mixture, mixture.mixture_block_size, mixture.stop_strategy, {}};
   if (mixture.block_mixture && !mixture.mixture_weights.empty())
@@ -106,6 +110,7 @@ bool evaluation_data(const TrainerSection& trainer, const data::MixtureConfig& m
   }
   options.section = "mixture.evaluation";
   options.deduplicate = false, options.decontamination.reset();
+  options.evaluation = true;
   options.mixture = {}, options.weights = {};
   options.packing = packing_of(trainer, mixture, true);
   options.shuffled = options.shuffle_documents = false;
@@ -264,7 +269,8 @@ void Trainer::make_plan() {
 std::string RunPlan::text() const {
   std::string out = str("model       ", counted(parameters, "parameter"), ", ", trainable, " of them trained\n");
   out += str("data        ", counted(examples, "example"), " of at most ", counted(longest, "token"), "; ",
-             counted(tokens, "token"), " in an epoch, ", labels, " of them learned\n");
+             counted(tokens, "token"), " in an epoch",
+             labels > 0 ? str(", ", labels, " of them learned") : std::string(), "\n");
   if (evaluation_examples)
     out +=
         str("evaluation  ", counted(evaluation_examples, "example"), ", ", counted(evaluation_tokens, "token"), "\n");
@@ -289,7 +295,9 @@ Trainer::Trainer(TrainerParts parts, Composing)
   const auto before = int64_t(tensor::memory_use().in_use);
   method_ = build_method({parts_.trainer, parts_.mixture, parts_.tokenizer, parts_.model, parts_.side});
   side_bytes_ = std::max<int64_t>(0, int64_t(tensor::memory_use().in_use) - before);  // a copy as a reference
-  for (const SideModel* side : {&parts_.side.reference, &parts_.side.teacher, &parts_.side.reward})
+  std::vector<const SideModel*> sides{&parts_.side.reference, &parts_.side.teacher};
+  for (const SideModel& reward : parts_.side.rewards) sides.push_back(&reward);
+  for (const SideModel* side : sides)
     if (side->model)
       for (const nn::Entry& entry : side->model->parameters().entries())
         if (entry.shard.defined()) side_bytes_ += int64_t(entry.shard.nbytes());
