@@ -33,14 +33,14 @@ std::string indented(const std::string& keys) {
 
 TEST_F(Page, EveryRowFormatTrains) {
   const auto examples = examples_of(test::read_file(test::source_root() / "docs/row_formats.md"));
-  ASSERT_GE(examples.size(), 12u);
+  ASSERT_GE(examples.size(), 18u);
   test::fs::copy(test::test_data("models/stories260K-chat"), folder_ / "chat");
   for (const Example& example : examples) {
     ASSERT_FALSE(example.method.empty()) << example.row;
     test::write_file(folder_ / "rows.jsonl", example.row);
     const bool marked = example.keys.find("roles_to_train") != std::string::npos;  // has a mask of its own
-    const bool masked =
-        !marked && (example.row.starts_with("{\"messages\"") || example.row.starts_with("{\"conversations\""));
+    const bool masked = !marked && example.method == "sft" &&
+                        (example.row.starts_with("{\"messages\"") || example.row.starts_with("{\"conversations\""));
     test::write_file(
         folder_ / "run.yaml",
         str("model: {name_or_path: my-model, tokenizer: chat}\n",
@@ -55,7 +55,8 @@ TEST_F(Page, EveryRowFormatTrains) {
 
 TEST(RowFormats, ThePageNamesEveryKind) {
   const std::string page = test::read_file(test::source_root() / "docs/row_formats.md");
-  for (const char* kind : {"text", "messages", "prompt_completion", "preference", "tokens"})
+  for (const char* kind : {"text", "messages", "prompt_completion", "preference", "prompt", "unpaired", "stepwise",
+                           "contrast", "labelled", "tokens"})
     EXPECT_NE(page.find(str("| `", kind, "` |")), std::string::npos) << kind;
 }
 

@@ -162,6 +162,41 @@ TEST(Examples, PreferencesGrowAMarginBetweenTheEndings) {
   EXPECT_GT(margins.back(), 0.05);
 }
 
+TEST(Examples, MarkedAnswersMoveApart) {
+  Example example;
+  const Ran ran = example.run("15_kto.yaml", {"trainer.report_steps=1"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::vector<double> losses = example.values("loss"), margins = example.values("rewards/margins");
+  ASSERT_GE(losses.size(), 16u);
+  EXPECT_NEAR(losses.front(), 0.5, 1e-3);  // model and reference are equal before the first step
+  EXPECT_GT(margins.back(), 0.05);
+  EXPECT_LT(losses.back(), losses.front());
+}
+
+TEST(Examples, ARewardModelLearnsToPreferAndItsHeadIsSaved) {
+  Example example;
+  const Ran ran = example.run("16_reward.yaml", {"trainer.report_steps=1"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.err.find("no score.weight; it starts from random values"), std::string::npos) << ran.err;
+  const std::vector<double> accuracies = example.values("accuracy");
+  ASSERT_GE(accuracies.size(), 16u);
+  EXPECT_GT(accuracies.back(), 0.8);
+  const Value config = parse_json(read_file(example.checkpoint() / "config.json"));
+  EXPECT_EQ(config.find("architectures")->items[0].scalar, "LlamaForSequenceClassification");
+  EXPECT_EQ(config.find("id2label")->entries.size(), 1u);
+}
+
+// The head is trained in full beside the adapter, and is part of what is saved.
+TEST(Examples, ARewardModelWithAnAdapterTrainsItsHead) {
+  Example example;
+  const Ran ran = example.run("16_reward.yaml", {"trainer.report_steps=1", "lora={r: 8, alpha: 16}",
+                                                 "trainer.max_training_steps=8", "trainer.learning_rate=0.005"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const Value adapter = parse_json(read_file(example.checkpoint() / "adapter/adapter_config.json"));
+  EXPECT_EQ(adapter.find("modules_to_save")->items.at(0).scalar, "score");
+  EXPECT_LT(example.values("loss").back(), example.values("loss").front());
+}
+
 TEST(Examples, DistillationTeachesMoreThanTheTextsAlone) {
   Example taught, alone;
   const Ran ran = taught.run("19_distillation.yaml", {});

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "easydel/base/names.h"
+
 #include "easydel/train/dpo_config.h"
 #include "easydel/train/grpo_config.h"
 #include "easydel/train/method.h"

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "easydel/base/files.h"
+#include "easydel/base/names.h"
 #include "easydel/train/sft_config.h"
 #include "train/small_run.h"
 
@@ -108,6 +109,13 @@ TEST(Prepare, AConversationWithoutTheAssistantIsRefusedForAssistantOnlyLoss) {
             "assistant_only_loss\n    drop the row, or set trainer.assistant_only_loss: false");
 }
 
+std::string methods_of(data::RowKind kind) {
+  std::vector<std::string> names;
+  for (const MethodConfig& config : method_configs())
+    if (config.built && config.facts.rows.has(kind)) names.emplace_back(config.name);
+  return join(names, " or ");
+}
+
 TEST(Prepare, ARowOfAnotherKindIsRefused) {
   TrainerSection trainer;
   const auto tokenizer = text::Tokenizer::load(test::test_data("models/stories260K-chat"));
@@ -115,7 +123,8 @@ TEST(Prepare, ARowOfAnotherKindIsRefused) {
   const auto row = data::typed({parse_json(R"({"prompt": "a", "chosen": "b", "rejected": "c"})"), "a.jsonl:1"}, {});
   EXPECT_EQ(test::refusal([&] { preparation(*method, trainer.method())(row); }),
             "a.jsonl:1: a row of kind preference is not for this trainer_type\n"
-            "    give texts, messages, or prompt + completion; or set trainer_type: dpo");
+            "    give texts, messages, or prompt + completion; or set trainer_type: " +
+                methods_of(data::RowKind::preference));
 }
 
 TEST(Prepare, TokensOutsideTheModelsVocabularyAreRefused) {
@@ -140,10 +149,10 @@ TEST(Prepare, RowsAreTakenByTheMethodsFacts) {
   config::read(parse_yaml("trainer_type: dpo"), trainer).throw_if_any();
   const auto method = build_method({trainer, {}, tokenizer, nullptr});
   const auto row = data::typed({parse_json(R"({"text": "a"})"), "a.jsonl:1"}, {});
-  EXPECT_EQ(
-      test::refusal([&] { preparation(*method, trainer.method())(row); }),
-      "a.jsonl:1: a row of kind text is not for this trainer_type\n"
-      "    give prompt + chosen + rejected; or set trainer_type: distillation or gkd or sft or sparse_distillation");
+  EXPECT_EQ(test::refusal([&] { preparation(*method, trainer.method())(row); }),
+            "a.jsonl:1: a row of kind text is not for this trainer_type\n"
+            "    give prompt + chosen + rejected; or set trainer_type: " +
+                methods_of(data::RowKind::text));
 }
 
 }  // namespace

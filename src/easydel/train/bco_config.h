@@ -28,11 +28,14 @@ struct BcoKeys {
         field<&C::prompt_sample_size>("Number of prompts from which the density ratio is estimated.", at_least(1)),
         field<&C::min_density_ratio>("Lower bound of the density ratio.", above(0)),
         field<&C::max_density_ratio>("Upper bound of the density ratio.", above(0)),
-        field<&C::generate_during_eval>("Generate completions during evaluation."),
+        field<&C::generate_during_eval>("Generate completions during evaluation.",
+                                        not_built("generating while evaluating")),
         field<&C::precompute_ref_log_probs>(
             "Compute the reference's log-probabilities once before training, then free its memory."),
-        field<&C::model_init_kwargs>("More arguments for loading the model."),
-        field<&C::ref_model_init_kwargs>("More arguments for loading the reference."),
+        field<&C::model_init_kwargs>("More arguments for loading the model.",
+                                     not_built("them (see the section loader)")),
+        field<&C::ref_model_init_kwargs>("More arguments for loading the reference.",
+                                         not_built("them (see the section reference_model)")),
     };
   }
 };
@@ -40,6 +43,10 @@ struct BcoKeys {
 struct BcoConfig {
   BcoKeys own;
   PairKeys pairs;
+
+  static constexpr MethodFacts facts{.rows = {data::RowKind::unpaired, data::RowKind::preference},
+                                     .reference = SideModelUse::optional,
+                                     .saves = data::answer_columns};
 
   static config::Section section() {
     return config::flat<&BcoConfig::own, &BcoConfig::pairs>("Binary classifier optimisation (arXiv:2404.04656).");

@@ -31,7 +31,9 @@ struct CpoKeys {
     return std::array{
         field<&C::beta>("Scale of the margin.", above(0)),
         field<&C::label_smoothing>("Probability that a preference is flipped.", between(0, 0.5)),
-        field<&C::loss_type>("Loss as a function of the margin."),
+        field<&C::loss_type>(
+            "Loss as a function of the margin. ipo and simpo average over the answer's tokens; alphapo is "
+            "simpo with cpo_alpha: 0."),
         field<&C::cpo_alpha>("Weight of the likelihood of the chosen answer.", at_least(0)),
         field<&C::simpo_gamma>("Target margin of simpo."),
         field<&C::alpha>("Shape of AlphaPO's reward (arXiv:2501.03884); 0: the log-probability."),
@@ -39,9 +41,19 @@ struct CpoKeys {
   }
 };
 
+// trainer_type: simpo is cpo with these defaults (arXiv:2405.14734).
+inline CpoKeys simpo_keys() {
+  CpoKeys keys;
+  keys.loss_type = CpoLoss::simpo;
+  keys.cpo_alpha = 0;
+  return keys;
+}
+
 struct CpoConfig {
   CpoKeys own;
   PairKeys pairs;
+
+  static constexpr MethodFacts facts{.rows = {data::RowKind::preference}, .saves = data::pair_columns};
 
   static config::Section section() {
     return config::flat<&CpoConfig::own, &CpoConfig::pairs>(

@@ -20,6 +20,7 @@
 #include "easydel/train/on_policy_distillation_config.h"
 #include "easydel/train/orpo_config.h"
 #include "easydel/train/ppo_config.h"
+#include "easydel/train/prm_config.h"
 #include "easydel/train/ray_config.h"
 #include "easydel/train/reward_config.h"
 #include "easydel/train/rlvr_config.h"
@@ -27,6 +28,7 @@
 #include "easydel/train/seq_kd_config.h"
 #include "easydel/train/sft_config.h"
 #include "easydel/train/sparse_distillation_config.h"
+#include "easydel/train/tpo_config.h"
 #include "easydel/train/xpo_config.h"
 
 namespace easydel::train {
@@ -46,11 +48,17 @@ void rate_and_length(TrainerConfig& common) {
   length<Length>(common);
 }
 
+constexpr MethodConfig simpo() {
+  MethodConfig out = method_config<CpoConfig>("simpo", rate_and_length<1e-6, 1024>);
+  out.make = []() -> std::shared_ptr<void> { return std::make_shared<CpoConfig>(CpoConfig{simpo_keys(), {}}); };
+  return out;
+}
+
 constexpr std::array built_in{
     method_config<AgenticMoshpitConfig>("agentic_moshpit", rate<1e-6>, false),
     method_config<BaseTrainerConfig>("base", nullptr, false),
-    method_config<BcoConfig>("bco", rate_and_length<1e-6, 1024>, false),
-    method_config<CpoConfig>("cpo", rate_and_length<1e-6, 1024>, false),
+    method_config<BcoConfig>("bco", rate_and_length<1e-6, 1024>),
+    method_config<CpoConfig>("cpo", rate_and_length<1e-6, 1024>),
     method_config<DistillationConfig>("distillation"),
     method_config<DpoConfig>("dpo", rate_and_length<1e-6, 512>),
     method_config<EmbeddingConfig>("embedding", rate_and_length<2e-5, 512>, false),
@@ -58,18 +66,21 @@ constexpr std::array built_in{
     method_config<GkdConfig>("gkd", rate<2e-5>),
     method_config<GrpoConfig>("grpo", rate<1e-6>, false),
     method_config<GspoConfig>("gspo", rate<1e-6>, false),
-    method_config<KtoConfig>("kto", rate_and_length<1e-6, 1024>, false),
+    method_config<KtoConfig>("kto", rate_and_length<1e-6, 1024>),
     method_config<NashMdConfig>("nash_md", rate<1e-6>, false),
     method_config<OnPolicyDistillationConfig>("on_policy_distillation"),
-    method_config<OrpoConfig>("orpo", rate_and_length<1e-6, 1024>, false),
+    method_config<OrpoConfig>("orpo", rate_and_length<1e-6, 1024>),
     method_config<PpoConfig>("ppo", rate_and_length<1e-6, 768>, false),
+    method_config<PrmConfig>("prm", rate_and_length<1e-5, 1024>),
     method_config<RayConfig>("ray", nullptr, false),
-    method_config<RewardConfig>("reward", length<1024>, false),
+    method_config<RewardConfig>("reward", length<1024>),
     method_config<RlvrConfig>("rlvr", rate<1e-6>, false),
     method_config<SdpoConfig>("sdpo", rate<1e-6>, false),
     method_config<SeqKdConfig>("seq_kd"),
     method_config<SftConfig>("sft", rate<2e-5>),
+    simpo(),
     method_config<SparseDistillationConfig>("sparse_distillation"),
+    method_config<TpoConfig>("tpo", rate_and_length<5e-7, 1024>),
     method_config<XpoConfig>("xpo", rate<1e-6>, false),
 };
 

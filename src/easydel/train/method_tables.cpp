@@ -16,6 +16,7 @@
 #include "easydel/train/on_policy_distillation_config.h"
 #include "easydel/train/orpo_config.h"
 #include "easydel/train/ppo_config.h"
+#include "easydel/train/prm_config.h"
 #include "easydel/train/ray_config.h"
 #include "easydel/train/reward_config.h"
 #include "easydel/train/rlvr_config.h"
@@ -23,6 +24,7 @@
 #include "easydel/train/seq_kd_config.h"
 #include "easydel/train/sft_config.h"
 #include "easydel/train/sparse_distillation_config.h"
+#include "easydel/train/tpo_config.h"
 #include "easydel/train/xpo_config.h"
 
 namespace easydel::config {
@@ -43,6 +45,7 @@ template const Section& section_of<train::NashMdConfig>();
 template const Section& section_of<train::OnPolicyDistillationConfig>();
 template const Section& section_of<train::OrpoConfig>();
 template const Section& section_of<train::PpoConfig>();
+template const Section& section_of<train::PrmConfig>();
 template const Section& section_of<train::RayConfig>();
 template const Section& section_of<train::RewardConfig>();
 template const Section& section_of<train::RlvrConfig>();
@@ -50,6 +53,7 @@ template const Section& section_of<train::SdpoConfig>();
 template const Section& section_of<train::SeqKdConfig>();
 template const Section& section_of<train::SftConfig>();
 template const Section& section_of<train::SparseDistillationConfig>();
+template const Section& section_of<train::TpoConfig>();
 template const Section& section_of<train::XpoConfig>();
 
 }  // namespace easydel::config

@@ -8,19 +8,28 @@
 
 namespace easydel::train {
 
+MethodEntry bco();
+MethodEntry cpo();
 MethodEntry distillation();
 MethodEntry dpo();
 MethodEntry gkd();
+MethodEntry kto();
 MethodEntry on_policy_distillation();
+MethodEntry orpo();
+MethodEntry prm();
+MethodEntry reward();
 MethodEntry seq_kd();
 MethodEntry sft();
+MethodEntry simpo();
 MethodEntry sparse_distillation();
+MethodEntry tpo();
 
 namespace {
 
 std::vector<MethodEntry>& all_methods() {
-  static const std::array built_in{distillation(),       dpo(), gkd(), on_policy_distillation(), seq_kd(), sft(),
-                                   sparse_distillation()};
+  static const std::array built_in{bco(),  cpo(), distillation(), dpo(),    gkd(), kto(),   on_policy_distillation(),
+                                   orpo(), prm(), reward(),       seq_kd(), sft(), simpo(), sparse_distillation(),
+                                   tpo()};
   static std::vector<MethodEntry> all(built_in.begin(), built_in.end());
   return all;
 }

@@ -19,7 +19,8 @@ struct OrpoKeys {
     using namespace config;
     return std::array{
         field<&C::beta>("Weight of the odds ratio in addition to the likelihood.", above(0), alias("lambda_orpo")),
-        field<&C::generate_during_eval>("Generate completions during evaluation."),
+        field<&C::generate_during_eval>("Generate completions during evaluation.",
+                                        not_built("generating while evaluating")),
     };
   }
 };
@@ -27,6 +28,8 @@ struct OrpoKeys {
 struct OrpoConfig {
   OrpoKeys own;
   PairKeys pairs;
+
+  static constexpr MethodFacts facts{.rows = {data::RowKind::preference}};
 
   static config::Section section() {
     return config::flat<&OrpoConfig::own, &OrpoConfig::pairs>(

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "easydel/config/fields.h"
+#include "easydel/train/method_facts.h"
 
 namespace easydel::train {
 
@@ -25,12 +26,12 @@ struct PairKeys {
     using namespace config;
     return std::array{
         field<&C::max_prompt_length>("Longest prompt in tokens; its end is kept.", at_least(1)),
-        field<&C::max_completion_length>("Tokens of a completion.", at_least(1)),
+        field<&C::max_completion_length>("Longest completion in tokens; its beginning is kept.", at_least(1)),
         field<&C::label_pad_token_id>("Label of tokens that are not trained on.",
                                       no_effect("batches are flat lists of tokens without padding")),
         field<&C::padding_value>("Id of the padding token.",
                                  no_effect("batches are flat lists of tokens without padding")),
-        field<&C::is_encoder_decoder>("Whether the model has an encoder; null: according to its config.json."),
+        field<&C::is_encoder_decoder>("Whether the model has an encoder.", not_built("models with an encoder")),
         field<&C::dataset_num_proc>("Processes that tokenize.",
                                     no_effect("rows are tokenized once, before the first step")),
         field<&C::logprob_vocab_chunk_size>("Vocabulary entries scored at a time; null: by size.", at_least(1),

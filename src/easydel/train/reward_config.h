@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "easydel/config/fields.h"
+#include "easydel/train/method_facts.h"
 
 namespace easydel::train {
 
@@ -13,6 +14,11 @@ struct RewardConfig {
   bool disable_dropout = true;
   std::optional<double> center_rewards_coefficient = 0.1;
   std::optional<int64_t> dataset_num_proc = {};
+
+  static constexpr MethodFacts facts{.task = models::Task::sequence_classification,
+                                     .labels = 1,
+                                     .rows = {data::RowKind::preference},
+                                     .saves = data::whole_pair_columns};
 
   static constexpr auto doc = "Trains a reward model, which scores answers, from pairs.";
   template <class C>
