@@ -28,17 +28,10 @@ struct ReplayCase {
   };
   Scaled reference, teacher;
   std::unique_ptr<train::BatchSource> source;
-  std::filesystem::path adapter;  // that is trained, instead of the model; empty: none
+  std::vector<float> head_weight, head_bias;  // of a class head, row after row; empty: there is none
+  std::filesystem::path adapter;              // that is trained, instead of the model; empty: none
 };
 
 ReplayCase read_replay_case(const std::filesystem::path& case_file, const std::filesystem::path& root);
-
-// What the rows of recorded micro-batches are.
-enum class RecordedRows : uint8_t {
-  language,    // input_ids with labels
-  pairs,       // chosen halves and rejected halves
-  completions  // prompt_ids and completion_ids
-};
-std::unique_ptr<train::BatchSource> read_recorded_batches(const std::filesystem::path& file, RecordedRows rows);
 
 }  // namespace easydel::probe

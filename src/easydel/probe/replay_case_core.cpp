@@ -7,28 +7,14 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/regular_expression.h"
-#include "easydel/config/codec.h"
 #include "easydel/probe/replay_arguments.h"
+#include "easydel/probe/replay_methods.h"
 #include "easydel/probe/replay_schedule.h"
-#include "easydel/train/distillation_config.h"
-#include "easydel/train/dpo_config.h"
-#include "easydel/train/gkd_config.h"
-#include "easydel/train/sft_config.h"
 
 namespace easydel::probe {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The enum value whose YAML word this is.
-template <class E>
-E choice(Arguments& arguments, const std::string& name, const Value& value) {
-  config::Problems problems;
-  E out{};
-  const std::string path = name, hint;
-  if (!config::Codec<E>::read(value, out, {path, problems, hint})) arguments.not_built(name, to_yaml_flow(value));
-  return out;
-}
 
 train::Schedule schedule_of(Arguments& arguments, int64_t steps) {
   train::Schedule out;
@@ -86,64 +72,14 @@ Value router_overrides(Arguments& arguments) {
   return out;
 }
 
-// Arguments that say which of a row's tokens are learned, as the recorded batches show.
-void ignore_rows(Arguments& arguments) {
-  arguments.ignore({"dataset_text_field", "dataset_kwargs", "eos_token", "packing", "packing_strategy", "eval_packing",
-                    "completion_only_loss", "assistant_only_loss"});
-}
-
-std::shared_ptr<train::SftConfig> read_sft(Arguments& arguments) {
-  auto out = std::make_shared<train::SftConfig>();
-  out->label_smoothing = arguments.number("label_smoothing_factor", 0);
-  const std::string loss = arguments.word("loss_type", "nll");
-  if (loss == "dft") {
-    out->loss_type = train::TokenLoss::dft;
-    out->label_smoothing = 0;  // TRL's smoothing applies only to the plain loss
-  } else if (loss != "nll" && loss != "chunked_nll") {
-    arguments.not_built("loss_type", loss);
-  }
-  ignore_rows(arguments);
-  return out;
-}
-
-// Of trainers whose loss has none.
-void refuse_smoothing(Arguments& arguments) {
-  if (const double factor = arguments.number("label_smoothing_factor", 0); factor != 0)
-    arguments.not_built("label_smoothing_factor", str(factor));
-}
-
-std::shared_ptr<train::DpoConfig> read_dpo(Arguments& arguments) {
-  auto out = std::make_shared<train::DpoConfig>();
-  out->beta = arguments.number("beta", 0.1);
-  out->label_smoothing = arguments.number("label_smoothing", 0);
-  out->conservative = false;
-  if (const Value* loss = arguments.take("loss_type")) {
-    out->loss_type.clear();
-    for (const Value& one : loss->is_list() ? loss->items : std::vector<Value>{*loss})
-      out->loss_type.push_back(choice<train::DpoLoss>(arguments, "loss_type", one));
-  }
-  if (const Value* weights = arguments.take("loss_weights"))
-    for (const Value& weight : weights->items) out->loss_weights.push_back(weight.as_double().value_or(1));
-  if (const Value* divergence = arguments.take("f_divergence_type"))
-    out->f_divergence_type = choice<train::Divergence>(arguments, "f_divergence_type", *divergence);
-  out->f_alpha_divergence_coef = arguments.number("f_alpha_divergence_coef", 0.5);
-  out->discopop_tau = arguments.number("discopop_tau", 0.05);
-  if (const Value* alpha = arguments.take("ld_alpha")) out->ld_alpha = alpha->as_double();
-  out->sync_ref_model = arguments.flag("sync_ref_model");
-  out->ref_model_mixup_alpha = arguments.number("ref_model_mixup_alpha", 0.6);
-  out->ref_model_sync_steps = arguments.integer("ref_model_sync_steps", 512);
-  out->disable_dropout = arguments.flag("disable_dropout");
-  refuse_smoothing(arguments);
-  arguments.ignore({"precompute_ref_log_probs", "precompute_ref_batch_size"});
-  return out;
-}
-
 fs::path find_folder(const std::string& name, const fs::path& case_file, const fs::path& root) {
   for (const fs::path& base : {files::absolute(case_file).parent_path().parent_path(), root})
     if (files::exists(base / name)) return base / name;
   refuse(case_file.string(), "the model folder '" + name + "' is not there",
          str("looked in ", files::absolute(case_file).parent_path().parent_path().string(), " and in ", root.string()));
 }
+
+}  // namespace
 
 // Some of the weights, in the words 'start weights with model.layers.{i}.mlp.down_proj.weight multiplied by 0.9 ...'.
 std::optional<ReplayCase::Scaled> scaled_weights(const std::string& words) {
@@ -155,52 +91,16 @@ std::optional<ReplayCase::Scaled> scaled_weights(const std::string& words) {
   return ReplayCase::Scaled{std::move(paths), std::stod(*(*found)[2])};
 }
 
-void read_reference(const Value& document, ReplayCase& out, train::DpoConfig& dpo, const std::string& where) {
+bool read_reference(const Value& document, ReplayCase& out, const std::string& where) {
   const Value* words = document.find("reference_model");
   const std::string text = words && !words->is_null() ? words->scalar : "none";
-  if (text.starts_with("none"))
-    dpo.reference_free = true;
-  else if (const auto scaled = scaled_weights(text))
+  if (text.starts_with("none")) return false;
+  if (const auto scaled = scaled_weights(text))
     out.reference = *scaled;
   else if (!text.starts_with("frozen copy"))
     refuse(where, "the reference model '" + text + "' is not known");
+  return true;
 }
-
-// The notes say what the teacher is.
-void read_teacher(const Value& document, ReplayCase& out, const std::string& where) {
-  const Value* notes = document.find("notes");
-  const std::string text = notes ? notes->scalar : "";
-  const size_t teacher = text.find("teacher: ");
-  const auto scaled = teacher == std::string::npos ? std::nullopt : scaled_weights(text.substr(teacher));
-  if (!scaled) refuse(where, "its notes do not say what the teacher is: '" + text + "'");
-  out.teacher = *scaled;
-}
-
-std::shared_ptr<train::GkdConfig> read_gkd(Arguments& arguments) {
-  auto out = std::make_shared<train::GkdConfig>();
-  out->own.beta = arguments.number("beta", 0.5);
-  out->own.disable_dropout = arguments.flag("disable_dropout");
-  out->own.lmbda = 0;  // the batches are what was learned, whoever wrote it
-  if (arguments.word("loss_type", "nll") != "nll") arguments.not_built("loss_type", arguments.word("loss_type", ""));
-  arguments.ignore({"temperature", "lmbda", "seq_kd", "max_new_tokens"});
-  ignore_rows(arguments);
-  refuse_smoothing(arguments);
-  return out;
-}
-
-std::shared_ptr<train::DistillationConfig> read_distillation(Arguments& arguments) {
-  auto out = std::make_shared<train::DistillationConfig>();
-  out->beta = arguments.number("beta", 1.0);
-  out->temperature = arguments.number("temperature", 1.0);
-  out->disable_dropout = arguments.flag("disable_dropout");
-  refuse_smoothing(arguments);
-  // How the recorded completions were sampled.
-  arguments.ignore({"teacher_model_revision", "max_completion_length", "top_p", "top_k", "min_p", "generation_kwargs",
-                    "chat_template_kwargs", "repetition_penalty", "max_tool_calling_iterations"});
-  return out;
-}
-
-}  // namespace
 
 ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
   const std::string where = case_file.string();
@@ -210,40 +110,25 @@ ReplayCase read_replay_case(const fs::path& case_file, const fs::path& root) {
     if (!value || value->scalar.empty()) refuse(where, str("the case has no '", name, "'"));
     return value->scalar;
   };
-  const std::string trainer = text("trainer");
-  const bool preference = trainer == "DPOTrainer", distills = trainer == "DistillationTrainer";
-  if (!preference && !distills && trainer != "SFTTrainer" && trainer != "GKDTrainer")
-    refuse(where, "trainer " + trainer + " is not built yet",
-           "built: SFTTrainer, DPOTrainer, DistillationTrainer, GKDTrainer");
+  const ReplayMethod& method = replay_method(text("trainer"), where);
   const Value* config = document.find("config");
   if (!config) refuse(where, "the case has no 'config'");
-  if (preference && config->find("reference_free"))
-    refuse(where, "DPO as TRL 0.24 has it is not built yet", "built: as TRL 1.x has it");
 
   ReplayCase out;
   out.model = find_folder(text("model"), case_file, root);
   if (document.find("start_adapter")) out.adapter = case_file.parent_path() / text("start_adapter");
-  out.source = read_recorded_batches(case_file.parent_path() / text("batches"), preference ? RecordedRows::pairs
-                                                                                : distills ? RecordedRows::completions
-                                                                                           : RecordedRows::language);
+  out.source = read_recorded_batches(case_file.parent_path() / text("batches"), method);
+  for (const auto& [name, values] :
+       {std::pair{"score_head_weight", &out.head_weight}, std::pair{"score_head_bias", &out.head_bias}})
+    if (const Value* const rows = document.find(name))
+      for (const Value& row : rows->items)
+        for (const Value& value : row.is_list() ? row.items : std::vector<Value>{row})
+          values->push_back(float(value.as_double().value_or(0)));
   Arguments arguments(*config, where);
   train::TrainerConfig& common = out.trainer.common;
   read_common(arguments, common, out.tx, out.source->steps_in_epoch());
   out.overrides = router_overrides(arguments);
-  if (preference) {
-    auto dpo = read_dpo(arguments);
-    // The reference of an adapter is the model without it.
-    if (out.adapter.empty() || document.find("reference_model")) read_reference(document, out, *dpo, where);
-    out.trainer.use<train::DpoConfig>(dpo);
-  } else if (distills) {
-    read_teacher(document, out, where);
-    out.trainer.use<train::DistillationConfig>(read_distillation(arguments));
-  } else if (trainer == "GKDTrainer") {
-    read_teacher(document, out, where);
-    out.trainer.use<train::GkdConfig>(read_gkd(arguments));
-  } else {
-    out.trainer.use<train::SftConfig>(read_sft(arguments));
-  }
+  method.read(arguments, document, out);
   arguments.finish();
   common.save_directory = "replay";
   common.do_last_save = common.resume_if_possible = common.report_metrics = false;

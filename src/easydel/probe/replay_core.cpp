@@ -1,8 +1,10 @@
 #include "easydel/probe/replay.h"
 
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/tensor.h>
 
 #include "easydel/base/document.h"
+#include "easydel/base/error.h"
 #include "easydel/base/regular_expression.h"
 #include "easydel/models/adapter.h"
 #include "easydel/models/adapter_names.h"
@@ -62,6 +64,20 @@ std::shared_ptr<models::Model> scaled_model(const ReplayCase& replayed, const Re
   return out;
 }
 
+// Writes the recorded start values of the class head.
+void set_head(models::Model& model, const std::vector<float>& values, const char* ending, const std::string& where) {
+  if (values.empty()) return;
+  const c10::AutoGradMode no_grad(false);
+  for (nn::Entry& entry : model.parameters().entries()) {
+    if (!entry.head || !entry.path.ends_with(ending)) continue;
+    if (entry.shard.numel() != int64_t(values.size()))
+      refuse(where, str("the head's ", entry.path, " has ", entry.shard.numel(), " numbers, and ", values.size(),
+                        " are recorded"));
+    entry.shard.copy_(at::tensor(at::ArrayRef<float>(values)).view(entry.shard.sizes()));
+    entry.written();
+  }
+}
+
 }  // namespace
 
 Replay replay(const std::filesystem::path& case_file, const std::filesystem::path& root) {
@@ -71,8 +87,16 @@ Replay replay(const std::filesystem::path& case_file, const std::filesystem::pat
   parts.load.dtype = parts.load.param_dtype = models::DTypeSetting::fp32;
   parts.load.training = true;
   parts.load.overrides = replayed.overrides;
+  if (const train::MethodFacts& facts = replayed.trainer.facts(); facts.task != models::Task::causal_lm) {
+    parts.load.task = facts.task;
+    parts.load.labels = facts.labels;
+    // Recorded runs pad with token 0, and rows end before their padding.
+    parts.load.overrides.set("pad_token_id", Value::integer(0));
+  }
   if (!replayed.adapter.empty()) parts.load.adapters.push_back(models::adapter_in(replayed.adapter));
   parts.model = models::load_model(replayed.model, parts.load);
+  set_head(*parts.model, replayed.head_weight, ".weight", case_file.string());
+  set_head(*parts.model, replayed.head_bias, ".bias", case_file.string());
   parts.side.reference.model = scaled_model(replayed, replayed.reference, parts.load);
   parts.side.teacher.model = scaled_model(replayed, replayed.teacher, parts.load);
   parts.trainer = replayed.trainer;
