@@ -38,7 +38,9 @@ uint64_t mixed(uint64_t hash, const std::string& word) {
 
 std::vector<std::string> words_of(const TypedRow& row) {
   std::vector<std::string> out;
-  for (const Value* part : {&row.text, &row.segments, &row.prompt, &row.completion, &row.chosen, &row.rejected})
+  for (const Value* part :
+       {&row.text, &row.segments, &row.prompt, &row.completion, &row.chosen, &row.rejected, &row.reference,
+        &row.completions, &row.query, &row.positive, &row.negatives, &row.text_pair})
     add_texts(*part, out);
   if (row.tokens)
     for (const int32_t id : row.tokens->ids) out.push_back(std::to_string(id));
