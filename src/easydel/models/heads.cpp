@@ -21,6 +21,17 @@ int64_t read_labels(const ConfigReader& config) {
   return labels;
 }
 
+void set_labels(Value& config, int64_t labels) {
+  std::erase_if(config.entries, [](const auto& entry) { return entry.first == "num_labels"; });
+  Value names = Value::map(), numbers = Value::map();
+  for (int64_t i = 0; i < labels; ++i) {
+    names.set(str(i), Value::text(str("LABEL_", i)));
+    numbers.set(str("LABEL_", i), Value::integer(i));
+  }
+  config.set("id2label", std::move(names));
+  config.set("label2id", std::move(numbers));
+}
+
 Task task_of(const ConfigReader& config) {
   return task_of(config.document(), family_config_of(config.document(), config.where()));
 }

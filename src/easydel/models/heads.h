@@ -16,6 +16,9 @@ Task task_of(const ConfigReader& config);
 // The number of classes: entries of id2label, else num_labels, else 2.
 int64_t read_labels(const ConfigReader& config);
 
+// Gives a config.json's head as many classes, named as transformers names new ones.
+void set_labels(Value& config, int64_t labels);
+
 // Sets building.head and builds.
 std::unique_ptr<Model> build_model(const Family& family, const ConfigReader& config, nn::Building& building);
 

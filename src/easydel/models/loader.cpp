@@ -104,18 +104,6 @@ bool change_task(Value& config, const Where& where, Task wanted) {
   return true;
 }
 
-// Gives a new head `labels` classes, as transformers writes them.
-void set_labels(Value& config, int64_t labels) {
-  std::erase_if(config.entries, [](const auto& entry) { return entry.first == "num_labels"; });
-  Value names = Value::map(), numbers = Value::map();
-  for (int64_t i = 0; i < labels; ++i) {
-    names.set(str(i), Value::text(str("LABEL_", i)));
-    numbers.set(str("LABEL_", i), Value::integer(i));
-  }
-  config.set("id2label", std::move(names));
-  config.set("label2id", std::move(numbers));
-}
-
 // The folder's configuration with the overrides; for a model that also sees or hears, that of its text part.
 void read_configuration(const fs::path& folder, const Value& overrides, Opened& out) {
   weights::ConfigFile config = weights::read_config(folder);
