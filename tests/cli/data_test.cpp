@@ -137,6 +137,22 @@ TEST_F(DataCommands, OrderIsThatOfTheRun) {
             "--steps: '4..1' ends before it begins\n    for example 100..120\n");
 }
 
+TEST_F(DataCommands, AFolderGivesTheRowsOfItsSplitsInSlices) {
+  for (const char* split : {"train", "validation"})
+    test::write_file(folder_ / "rows" / (std::string(split) + ".jsonl"),
+                     str("{\"text\": \"", split, " a\"}\n{\"text\": \"", split, " b\"}\n"));
+  run("");
+  const std::string text =
+      test::replaced(test::read_file(folder_ / "run.yaml"), "rows.jsonl", "rows, split: 'train[50%:]+validation[:1]'");
+  test::write_file(folder_ / "run.yaml", text + "actions: [train]\n");
+  const test::Ran shown = data({"show", "--count", "5", "--json"});
+  EXPECT_EQ(std::ranges::count(shown.out, '\n'), 2) << shown.err;
+  EXPECT_NE(shown.out.find("rows/train.jsonl:2"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("rows/validation.jsonl:1"), std::string::npos) << shown.out;
+  const test::Ran valid = test::run_program({"validate", "run.yaml"}, {.folder = folder_.path()});
+  EXPECT_EQ(valid.status, 0) << valid.err;
+}
+
 TEST_F(DataCommands, ARunSkipsBadRowsAndNamesThem) {
   test::write_file(folder_ / "rows.jsonl", "{\"text\": \"One day\"}\nnonsense\n{\"text\": \"Max saw a hat\"}\n{}\n");
   const auto train = [&](const std::string& keys) {

@@ -9,6 +9,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/names.h"
 #include "easydel/data/inform_files.h"
+#include "easydel/data/split_parts.h"
 #include "easydel/hub/repository.h"
 #include "easydel/hub/resolve.h"
 
@@ -247,6 +248,14 @@ std::vector<fs::path> files_on_hub(const InformConfig& inform, const std::string
   return below(folder, wanted);
 }
 
+// Whether a folder has files of rows and is not a model's.
+bool holds_rows(const fs::path& folder) {
+  if (files::exists(folder / "dataset_dict.json")) return true;
+  if (files::exists(folder / "config.json")) return false;
+  return std::ranges::any_of(files_below(folder),
+                             [](const std::string& file) { return !is_about_data(file) && source_of_file(file); });
+}
+
 // A folder means the files of the inform's split in it, as a dataset of the hub does; one that save_to_disk() wrote of
 // several splits means the one of its name.
 std::vector<fs::path> local_files(const InformConfig& inform, const std::string& where) {
@@ -257,7 +266,7 @@ std::vector<fs::path> local_files(const InformConfig& inform, const std::string&
   };
   for (const std::string& pattern : inform.data_files) {
     const fs::path folder = pattern;
-    if (!files::is_folder(folder) || files::exists(folder / "state.json"))
+    if (!files::is_folder(folder) || files::exists(folder / "state.json") || !holds_rows(folder))
       add(expand(std::array{pattern}, where));
     else if (files::exists(folder / "dataset_dict.json") && files::is_folder(folder / inform.split))
       add(expand(std::array{(folder / inform.split).string()}, where));
@@ -282,7 +291,13 @@ const FileSource* reader_of(const InformConfig& inform, const fs::path& file) {
 }
 
 std::vector<fs::path> files_of(const InformConfig& inform, const std::string& where) {
-  std::vector<fs::path> files = is_hub_dataset(inform) ? files_on_hub(inform, where) : local_files(inform, where);
+  std::vector<fs::path> files;
+  InformConfig one = inform;
+  for (const SplitPart& part : split_parts(inform.split, where)) {
+    one.split = part.split;
+    for (const fs::path& file : is_hub_dataset(one) ? files_on_hub(one, where) : local_files(one, where))
+      if (std::ranges::find(files, file) == files.end()) files.push_back(file);
+  }
   for (const fs::path& file : files)
     if (const FileSource* const reader = reader_of(inform, file); reader && reader->check) reader->check();
   return files;
