@@ -1,6 +1,10 @@
 // The commands of `easydel data`.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <sstream>
+
 #include "easydel/base/document.h"
 #include "support/data.h"
 

@@ -16,8 +16,8 @@ bool is_hub_dataset(const InformConfig& inform);
 // The source type that reads a file: given by the inform, else by the file's extension; nullptr: unknown.
 const FileSource* reader_of(const InformConfig& inform, const std::filesystem::path& file);
 
-// Of all parts of its split; sorted; files of the hub are downloaded first. Throws UserError "where: ..." if nothing is found, there is no such
-// split, or this program was built without the library that reads them.
+// Of all parts of its split; sorted; files of the hub are downloaded first. Throws UserError "where: ..." if nothing is
+// found, there is no such split, or this program was built without the library that reads them.
 std::vector<std::filesystem::path> files_of(const InformConfig& inform, const std::string& where);
 
 }  // namespace easydel::data
