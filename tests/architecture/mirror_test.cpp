@@ -67,6 +67,16 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       // One class follows the other.
       {"train/plateau.cpp", "train/best_model_test.cpp"},
       {"train/schedule_config.cpp", "train/transformation_test.cpp"},
+      {"train/advantages.cpp", "probe/replay_core_test.cpp"},
+      {"train/grpo.cpp", "probe/replay_core_test.cpp"},
+      {"train/policy_loss.cpp", "probe/replay_core_test.cpp"},
+      {"train/rloo.cpp", "probe/replay_core_test.cpp"},
+      {"train/group_rollouts.cpp", "train/group_policy_test.cpp"},
+      {"train/gspo.cpp", "train/group_policy_test.cpp"},
+      {"train/rollout_source.cpp", "train/group_policy_test.cpp"},
+      {"train/reward_program.cpp", "train/rewards_test.cpp"},
+      {"train/rewards_config.cpp", "train/rewards_test.cpp"},
+      {"train/rloo_config.cpp", "train/method_configs_test.cpp"},
       // Parts of one class, of which each test needs all.
       {"train/trainer_run.cpp", "train/trainer_test.cpp"},
       {"train/trainer_setup.cpp", "train/trainer_test.cpp"},

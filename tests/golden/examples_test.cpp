@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -207,6 +208,16 @@ TEST(Examples, DistillationTeachesMoreThanTheTextsAlone) {
   ASSERT_FALSE(a.empty());
   ASSERT_EQ(a.size(), b.size());
   EXPECT_LT(a.back(), b.back() - 0.1);
+}
+
+TEST(Examples, CompletionsBecomeWhatAProgramLikes) {
+  Example example;
+  const Ran ran = example.run("18_grpo_program.yaml", {});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::vector<double> rewards = example.values("reward");
+  ASSERT_EQ(rewards.size(), 20u);
+  const auto mean = [](auto begin) { return std::accumulate(begin, begin + 5, 0.0) / 5; };
+  EXPECT_GT(mean(rewards.end() - 5), mean(rewards.begin()) + 0.05);
 }
 
 TEST(Examples, TwoRanksLearnWhatOneRankLearns) {

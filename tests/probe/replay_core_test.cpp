@@ -68,21 +68,48 @@ TEST(Replay, RecordedRunsOfTheRepository) {
                            "reward/margin",
                            "prm/prm",
                            "distillation/gkd_beta0.1",
-                           "distillation/jsd_beta0.5"})
+                           "distillation/jsd_beta0.5",
+                           "grpo/loss_dapo",
+                           "grpo/sync_ref",
+                           "grpo/entropy_bonus",
+                           "grpo/gmpo",
+                           "rloo/offpolicy"})
     expect_as_recorded(root / "trl" / (std::string(name) + ".json"), root);
 }
 
 TEST(Replay, AllSharedRunsOfWhatIsBuilt) {
   const auto root = test::shared_data();
   if (!root) GTEST_SKIP() << "no shared data";
-  for (const char* group :
-       {"sft", "dpo", "dpo_trl024", "distillation", "peft", "orpo", "cpo", "tpo", "kto", "bco", "reward", "prm"})
+  for (const char* group : {"sft", "dpo", "dpo_trl024", "distillation", "peft", "orpo", "cpo", "tpo", "kto", "bco",
+                            "reward", "prm", "grpo", "rloo"})
     for (const auto& entry : std::filesystem::directory_iterator(*root / "trl_goldens" / group)) {
       if (entry.path().extension() != ".json") continue;
       // Its losses are exponentials of sums of hundreds; TRL's own rounding moves them by more than the tolerance.
       if (entry.path().stem() == "alpha_divergence" && std::string_view(group) == "dpo_trl024") continue;
       expect_as_recorded(entry.path(), *root);
     }
+}
+
+TEST(Replay, TellsTheAdvantagesOfRecordedGenerations) {
+  const auto root = test::test_data("");
+  for (const char* name : {"grpo/loss_dapo", "rloo/offpolicy"}) {
+    const test::LogLines log;
+    const auto file = root / "trl" / (std::string(name) + ".json");
+    const Value document = parse_file(file);
+    const std::string lines = replay(file, root).generations;
+    size_t at = 0;
+    for (const Value& generation : document.find("generations")->items) {
+      const size_t end = lines.find('\n', at);
+      ASSERT_NE(end, std::string::npos) << name;
+      const Value ours = parse_json(std::string_view(lines).substr(at, end - at));
+      EXPECT_EQ(ours.find("step")->as_int(), generation.find("step")->as_int());
+      const auto &got = ours.find("advantages")->items, &want = generation.find("advantages")->items;
+      ASSERT_EQ(got.size(), want.size());
+      for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(*got[i].as_double(), *want[i].as_double(), 1e-5) << name;
+      at = end + 1;
+    }
+    EXPECT_EQ(at, lines.size());
+  }
 }
 
 TEST(Replay, AnArgumentThatIsNotBuiltIsRefusedByName) {

@@ -47,10 +47,10 @@ TEST(MethodConfigs, EveryMethodHasItsKeysAndTheListsAreAlphabetical) {
 
 // Keys of a method are read by its table whether it is built or not.
 TEST(MethodConfigs, KeysOfAMethodThatIsNotBuiltAreChecked) {
-  EXPECT_EQ(read("trainer_type: gspo\nepsilon: -1\n").problems,
-            "run.yaml:1:15: trainer_type: 'gspo' is not built yet\n    built: " + built_methods() +
+  EXPECT_EQ(read("trainer_type: gfpo\nepsilon: -1\n").problems,
+            "run.yaml:1:15: trainer_type: 'gfpo' is not built yet\n    built: " + built_methods() +
                 "\n"
-                "run.yaml:2:10: epsilon: -1 is out of range\n    expected a number of at least 0 (default 3e-04)\n"
+                "run.yaml:2:10: epsilon: -1 is out of range\n    expected a number of at least 0 (default 0.2)\n"
                 "2 problems in run.yaml; nothing was run.");
   const Read orpo = read("trainer_type: orpo\nbeta: 0.2\nlambda_orpo: 0.3\n");
   EXPECT_NE(orpo.problems.find("is given twice, as 'beta' and as 'lambda_orpo'"), std::string::npos) << orpo.problems;

@@ -190,6 +190,8 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   one->add_option("--root", o.replay.root, "Folder with the models and batches")->required();
   one->add_option("--output", o.replay.output, "JSON Lines file to write, one line per step")->required();
   one->add_option("--params", o.replay.params, "JSON file to write sums of the parameters to after the last step");
+  one->add_option("--generations", o.replay.generations,
+                  "JSON Lines file to write the advantages of the recorded generations to");
   one = add_command(*probes, o, "tokenize", "Tokenize and detokenize the texts of a file", "",
                     [&o] { return probe::run_tokenize(o.tokenizer, o.lines, print); });
   one->add_option("--tokenizer", o.tokenizer, "Tokenizer folder or tokenizer.json")->required();

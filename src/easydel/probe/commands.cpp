@@ -111,8 +111,9 @@ int run_engine(const EngineCommand& command, const Output& out) {
 }
 
 int run_replay(const ReplayCommand& command) {
-  ReplayRequest request{command.test_case, command.root, command.output, std::nullopt};
+  ReplayRequest request{command.test_case, command.root, command.output, {}, {}};
   if (!command.params.empty()) request.parameters = command.params;
+  if (!command.generations.empty()) request.generations = command.generations;
   core().replay(request);
   return 0;
 }

@@ -34,7 +34,7 @@ struct RolloutCommand {
 };
 int run_rollout(const RolloutCommand& command, const Output& out);
 struct ReplayCommand {
-  std::string test_case, root, output, params;
+  std::string test_case, root, output, params, generations;
 };
 int run_replay(const ReplayCommand& command);
 // `lines`: a file of JSON Lines, or "-".

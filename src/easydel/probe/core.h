@@ -41,7 +41,7 @@ struct RolloutRequest {
 };
 struct ReplayRequest {
   std::filesystem::path test_case, root, output;
-  std::optional<std::filesystem::path> parameters;
+  std::optional<std::filesystem::path> parameters, generations;
 };
 
 class Core {

@@ -33,6 +33,7 @@ class TorchCore final : public Core {
     const Replay replay = probe::replay(request.test_case, request.root);
     files::write(request.output, replay.lines);
     if (request.parameters) files::write(*request.parameters, replay.parameters);
+    if (request.generations) files::write(*request.generations, replay.generations);
   }
   const std::vector<VectorKind>& vector_kinds() override { return core_vector_kinds(); }
 };

@@ -8,7 +8,9 @@
 namespace easydel::probe {
 
 struct Replay {
-  std::string lines;       // a line of JSON for each optimizer step: step, loss, grad_norm, lr, metrics
+  std::string lines;  // a line of JSON for each optimizer step: step, loss, grad_norm, lr, metrics
+  // A line of JSON for each recorded generation: its step and the advantages of its completions.
+  std::string generations;
   std::string parameters;  // JSON, per parameter after the last step: shape, sum, abs_sum, l2, first
 };
 

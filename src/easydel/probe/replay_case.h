@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/probe/replay_groups.h"
 #include "easydel/train/batch_source.h"
 #include "easydel/train/method_configs.h"
 #include "easydel/train/transformation.h"
@@ -28,8 +29,9 @@ struct ReplayCase {
   };
   Scaled reference, teacher;
   std::unique_ptr<train::BatchSource> source;
-  std::vector<float> head_weight, head_bias;  // of a class head, row after row; empty: there is none
-  std::filesystem::path adapter;              // that is trained, instead of the model; empty: none
+  std::vector<float> head_weight, head_bias;       // of a class head, row after row; empty: there is none
+  std::filesystem::path adapter;                   // that is trained, instead of the model; empty: none
+  std::optional<RecordedGenerations> generations;  // of methods that sample
 };
 
 ReplayCase read_replay_case(const std::filesystem::path& case_file, const std::filesystem::path& root);

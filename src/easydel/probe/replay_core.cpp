@@ -3,6 +3,8 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/tensor.h>
 
+#include <functional>
+
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
 #include "easydel/base/regular_expression.h"
@@ -26,8 +28,10 @@ class Recorder : public train::Watcher {
     metrics.set("num_tokens", Value::integer(report.tokens_seen));
     line.set("metrics", metrics);
     lines += to_json(line) + "\n";
+    if (at_step) at_step(report.step + 1);
   }
   std::string lines;
+  std::function<void(int64_t)> at_step;  // before each step (from 1) but the first
 };
 
 std::string parameters_of(models::Model& model) {
@@ -99,11 +103,22 @@ Replay replay(const std::filesystem::path& case_file, const std::filesystem::pat
   set_head(*parts.model, replayed.head_bias, ".bias", case_file.string());
   parts.side.reference.model = scaled_model(replayed, replayed.reference, parts.load);
   parts.side.teacher.model = scaled_model(replayed, replayed.teacher, parts.load);
+  if (replayed.generations && !parts.side.reference.model)
+    parts.side.reference.model = models::copy_model(*parts.model);
   parts.trainer = replayed.trainer;
   parts.watcher = &recorder;
+  Replay out;
+  recorder.at_step = [&out, &replayed, model = parts.model, reference = parts.side.reference.model](int64_t step) {
+    if (!replayed.generations) return;
+    for (const RecordedGenerations::One& one : replayed.generations->all)
+      if (one.step == step) out.generations += advantages_line(one, replayed.trainer, *model, reference.get());
+  };
+  recorder.at_step(1);
   train::Trainer trainer(std::move(parts), std::move(replayed.source), std::move(replayed.tx));
   trainer.run();
-  return {recorder.lines, parameters_of(trainer.model())};
+  out.lines = recorder.lines;
+  out.parameters = parameters_of(trainer.model());
+  return out;
 }
 
 }  // namespace easydel::probe

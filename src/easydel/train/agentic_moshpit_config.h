@@ -53,11 +53,13 @@ struct AgenticMoshpitConfig {
   AgenticMoshpitKeys own;
   GrpoKeys grpo;
   RolloutKeys rollouts = {.max_completion_length = 1024};
+  WindowKeys window;
   ReferenceKeys reference;
 
   static config::Section section() {
     return config::flat<&AgenticMoshpitConfig::own, &AgenticMoshpitConfig::grpo, &AgenticMoshpitConfig::rollouts,
-                        &AgenticMoshpitConfig::reference>("Many turns with tools or an environment.");
+                        &AgenticMoshpitConfig::window, &AgenticMoshpitConfig::reference>(
+        "Many turns with tools or an environment.");
   }
 };
 

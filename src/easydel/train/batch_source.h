@@ -25,6 +25,10 @@ class BatchSource {
   virtual Value cursor(int64_t step) const = 0;
   virtual std::string fingerprint() const = 0;
   virtual std::span<data::Example> examples() { return {}; }
+  // The examples at [begin, begin + count) of all epochs after each other, valid as long as the source; an epoch has
+  // examples_in_epoch(). For methods that make their own examples from prompts. Bug unless the source has an order.
+  virtual std::vector<const data::Example*> take(int64_t begin, int64_t count);
+  virtual int64_t examples_in_epoch() const;
 };
 
 // Updates of `update` examples in `parts` parts, in the dataset's order of each epoch.
@@ -36,9 +40,13 @@ class DatasetSource final : public BatchSource {
   Value cursor(int64_t step) const override;
   std::string fingerprint() const override { return dataset_->fingerprint(); }
   std::span<data::Example> examples() override { return dataset_->examples(); }
+  std::vector<const data::Example*> take(int64_t begin, int64_t count) override;
+  int64_t examples_in_epoch() const override { return dataset_->size(); }
 
  private:
   std::shared_ptr<data::Dataset> dataset_;
+  const std::vector<int64_t>& order_of(int64_t epoch);
+
   int64_t update_, parts_, steps_;
   int64_t epoch_ = -1;
   std::vector<int64_t> order_;  // of epoch_

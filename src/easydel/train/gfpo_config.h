@@ -35,10 +35,12 @@ struct GfpoConfig {
   GfpoKeys own;
   GrpoKeys grpo;
   RolloutKeys rollouts;
+  WindowKeys window;
   ReferenceKeys reference;
 
   static config::Section section() {
-    return config::flat<&GfpoConfig::own, &GfpoConfig::grpo, &GfpoConfig::rollouts, &GfpoConfig::reference>(
+    return config::flat<&GfpoConfig::own, &GfpoConfig::grpo, &GfpoConfig::rollouts, &GfpoConfig::window,
+                        &GfpoConfig::reference>(
         "Group filtered policy optimisation (arXiv:2508.09726): trains only on the best completions of a group.");
   }
 };

@@ -5,6 +5,7 @@
 
 #include "easydel/config/fields.h"
 #include "easydel/train/grpo_config.h"
+#include "easydel/train/method_facts.h"
 
 namespace easydel::train {
 
@@ -15,10 +16,14 @@ struct GspoConfig {
                    .loss_type = GrpoLoss::grpo,
                    .importance_sampling_level = ImportanceLevel::sequence};
   RolloutKeys rollouts;
+  WindowKeys window;
   ReferenceKeys reference;
 
+  static constexpr MethodFacts facts{
+      .rows = {data::RowKind::prompt}, .samples = true, .columns = true, .reference = SideModelUse::optional};
+
   static config::Section section() {
-    return config::flat<&GspoConfig::grpo, &GspoConfig::rollouts, &GspoConfig::reference>(
+    return config::flat<&GspoConfig::grpo, &GspoConfig::rollouts, &GspoConfig::window, &GspoConfig::reference>(
         "Group sequence policy optimisation (arXiv:2507.18071): probability ratios of whole completions.");
   }
 };

@@ -23,6 +23,7 @@
 #include "easydel/train/prm_config.h"
 #include "easydel/train/ray_config.h"
 #include "easydel/train/reward_config.h"
+#include "easydel/train/rloo_config.h"
 #include "easydel/train/rlvr_config.h"
 #include "easydel/train/sdpo_config.h"
 #include "easydel/train/seq_kd_config.h"
@@ -64,8 +65,8 @@ constexpr std::array built_in{
     method_config<EmbeddingConfig>("embedding", rate_and_length<2e-5, 512>, false),
     method_config<GfpoConfig>("gfpo", rate<1e-6>, false),
     method_config<GkdConfig>("gkd", rate<2e-5>),
-    method_config<GrpoConfig>("grpo", rate<1e-6>, false),
-    method_config<GspoConfig>("gspo", rate<1e-6>, false),
+    method_config<GrpoConfig>("grpo", rate<1e-6>),
+    method_config<GspoConfig>("gspo", rate<1e-6>),
     method_config<KtoConfig>("kto", rate_and_length<1e-6, 1024>),
     method_config<NashMdConfig>("nash_md", rate<1e-6>, false),
     method_config<OnPolicyDistillationConfig>("on_policy_distillation"),
@@ -74,6 +75,7 @@ constexpr std::array built_in{
     method_config<PrmConfig>("prm", rate_and_length<1e-5, 1024>),
     method_config<RayConfig>("ray", nullptr, false),
     method_config<RewardConfig>("reward", length<1024>),
+    method_config<RlooConfig>("rloo", rate<1e-6>),
     method_config<RlvrConfig>("rlvr", rate<1e-6>, false),
     method_config<SdpoConfig>("sdpo", rate<1e-6>, false),
     method_config<SeqKdConfig>("seq_kd"),

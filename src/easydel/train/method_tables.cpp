@@ -19,6 +19,7 @@
 #include "easydel/train/prm_config.h"
 #include "easydel/train/ray_config.h"
 #include "easydel/train/reward_config.h"
+#include "easydel/train/rloo_config.h"
 #include "easydel/train/rlvr_config.h"
 #include "easydel/train/sdpo_config.h"
 #include "easydel/train/seq_kd_config.h"
@@ -48,6 +49,7 @@ template const Section& section_of<train::PpoConfig>();
 template const Section& section_of<train::PrmConfig>();
 template const Section& section_of<train::RayConfig>();
 template const Section& section_of<train::RewardConfig>();
+template const Section& section_of<train::RlooConfig>();
 template const Section& section_of<train::RlvrConfig>();
 template const Section& section_of<train::SdpoConfig>();
 template const Section& section_of<train::SeqKdConfig>();

@@ -13,11 +13,14 @@ MethodEntry cpo();
 MethodEntry distillation();
 MethodEntry dpo();
 MethodEntry gkd();
+MethodEntry grpo();
+MethodEntry gspo();
 MethodEntry kto();
 MethodEntry on_policy_distillation();
 MethodEntry orpo();
 MethodEntry prm();
 MethodEntry reward();
+MethodEntry rloo();
 MethodEntry seq_kd();
 MethodEntry sft();
 MethodEntry simpo();
@@ -27,8 +30,23 @@ MethodEntry tpo();
 namespace {
 
 std::vector<MethodEntry>& all_methods() {
-  static const std::array built_in{bco(),  cpo(), distillation(), dpo(),    gkd(), kto(),   on_policy_distillation(),
-                                   orpo(), prm(), reward(),       seq_kd(), sft(), simpo(), sparse_distillation(),
+  static const std::array built_in{bco(),
+                                   cpo(),
+                                   distillation(),
+                                   dpo(),
+                                   gkd(),
+                                   grpo(),
+                                   gspo(),
+                                   kto(),
+                                   on_policy_distillation(),
+                                   orpo(),
+                                   prm(),
+                                   reward(),
+                                   rloo(),
+                                   seq_kd(),
+                                   sft(),
+                                   simpo(),
+                                   sparse_distillation(),
                                    tpo()};
   static std::vector<MethodEntry> all(built_in.begin(), built_in.end());
   return all;

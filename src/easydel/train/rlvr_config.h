@@ -47,10 +47,12 @@ struct RlvrConfig {
   RlvrKeys own;
   GrpoKeys grpo;
   RolloutKeys rollouts = {.max_prompt_length = 1024, .max_completion_length = 2048, .num_return_sequences = 8};
+  WindowKeys window;
   ReferenceKeys reference;
 
   static config::Section section() {
-    return config::flat<&RlvrConfig::own, &RlvrConfig::grpo, &RlvrConfig::rollouts, &RlvrConfig::reference>(
+    return config::flat<&RlvrConfig::own, &RlvrConfig::grpo, &RlvrConfig::rollouts, &RlvrConfig::window,
+                        &RlvrConfig::reference>(
         "Reinforcement learning with verifiable rewards: answers, tests, formats.");
   }
 };

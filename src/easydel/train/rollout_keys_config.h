@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "easydel/config/fields.h"
+#include "easydel/train/rewards_config.h"
 
 namespace easydel::train {
 
@@ -25,7 +26,9 @@ struct RolloutKeys {
   Value chat_template_kwargs = {};
   bool skip_apply_chat_template = false;
   Value tools = {};
+  std::vector<RewardEntry> rewards = {};
   std::optional<std::vector<double>> reward_weights = {};
+  bool log_completions = false;
   bool mask_truncated_completions = false;
   std::optional<int64_t> dataset_num_proc = {};
   std::optional<int64_t> logprob_vocab_chunk_size = {};
@@ -50,12 +53,35 @@ struct RolloutKeys {
         field<&C::chat_template_kwargs>("More arguments of the chat template."),
         field<&C::skip_apply_chat_template>("Use prompts unchanged, without the chat template."),
         field<&C::tools>("Tools offered to the model: JSON Schemas, or Python functions."),
-        field<&C::reward_weights>("Weight of each reward; null: 1 each."),
+        field<&C::rewards>("What completions are worth; the weighted sum counts."),
+        field<&C::reward_weights>("Weight of each reward; null: those of the entries."),
+        field<&C::log_completions>("Log some completions of each generation with their rewards."),
         field<&C::mask_truncated_completions>("Mask truncated completions in the loss."),
         field<&C::dataset_num_proc>("Processes that tokenize.",
                                     no_effect("rows are tokenized once, before the first step")),
         field<&C::logprob_vocab_chunk_size>("Vocabulary entries scored at a time; null: by size.", at_least(1),
                                             no_effect("scores run over chunks of tokens")),
+    };
+  }
+};
+
+struct WindowKeys {
+  int64_t num_iterations = 1;
+  std::optional<int64_t> steps_per_generation = {};
+  std::optional<int64_t> num_generations_eval = {};
+
+  static constexpr auto doc = "How often completions are sampled and learned.";
+  template <class C>
+  static constexpr auto fields() {
+    using namespace config;
+    return std::array{
+        field<&C::num_iterations>("How often each completion is learned.", at_least(1)),
+        field<&C::steps_per_generation>(
+            "Micro-batches whose completions are sampled together; null: gradient_accumulation_steps. With more, later "
+            "steps learn from completions of an older model, and samples come in larger batches.",
+            at_least(1)),
+        field<&C::num_generations_eval>("Completions per prompt in an evaluation; null: as in training.", at_least(1),
+                                        not_built("evaluating a method that samples")),
     };
   }
 };

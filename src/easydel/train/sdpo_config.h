@@ -34,11 +34,12 @@ struct SdpoConfig {
   SdpoKeys own;
   GrpoKeys grpo = {.beta = 0};
   RolloutKeys rollouts;
+  WindowKeys window;
   ReferenceKeys reference;
 
   static config::Section section() {
-    return config::flat<&SdpoConfig::own, &SdpoConfig::grpo, &SdpoConfig::rollouts, &SdpoConfig::reference>(
-        "Self-distillation from the model's own answers to feedback.");
+    return config::flat<&SdpoConfig::own, &SdpoConfig::grpo, &SdpoConfig::rollouts, &SdpoConfig::window,
+                        &SdpoConfig::reference>("Self-distillation from the model's own answers to feedback.");
   }
 };
 

@@ -2,6 +2,7 @@
 #include "easydel/config/tables.h"
 #include "easydel/train/loss_config.h"
 #include "easydel/train/method_configs.h"
+#include "easydel/train/rewards_config.h"
 #include "easydel/train/trainer_python_config.h"
 
 namespace easydel::config {
@@ -12,5 +13,6 @@ template const Section& section_of<train::TrainerConfig>();
 template const Section& section_of<train::TrainerPythonConfig>();
 template const Section& section_of<train::TrainerSection>();
 template const Section& section_of<train::LossConfig>();
+template const Section& section_of<train::RewardEntry>();
 
 }  // namespace easydel::config

@@ -173,7 +173,7 @@ class Trainer::Course {
     const int64_t number = outcome_.step + 1;
     const bool logged = trainer_.is_due(number, config_.log_steps) || number == 1,
                recorded = trainer_.is_due(number, config_.report_steps) || number == 1;
-    const auto result = trainer_.update(outcome_.step, logged || recorded, stop_);
+    const auto result = updated(logged || recorded);
     if (!result) return;
     if (config_.loss().break_on_nan && !result->finite()) stop_at(*result);
     outcome_.step = number;
@@ -197,6 +197,16 @@ class Trainer::Course {
   void report_record(const Value& record) {
     if (records_) records_->add(record);
     if (events_) events_->add(record);
+  }
+
+  // A step that fails, for example because a reward does, ends the run after a save: nothing has changed yet.
+  std::optional<StepResult> updated(bool metrics) {
+    try {
+      return trainer_.update(outcome_.step, metrics, stop_);
+    } catch (const UserError&) {
+      if (outcome_.step > plan_.from_step && trainer_.ranks_.count() == 1) save();
+      throw;
+    }
   }
 
   int stop_signal() const {

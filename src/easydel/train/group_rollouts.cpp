@@ -1,0 +1,177 @@
+#include "easydel/train/group_rollouts.h"
+
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/isnan.h>
+#include <ATen/ops/tensor.h>
+
+#include <cmath>
+#include <limits>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/base/names.h"
+
+namespace easydel::train {
+namespace {
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr int64_t patience = 10;  // generations without any reward before the run ends
+constexpr size_t shown = 3;       // completions that log_completions logs
+
+generation::GenerationConfig generation_of(const GroupRollouts::Setup& setup) {
+  const RolloutKeys& keys = setup.keys;
+  generation::GenerationConfig out = generation::generation_config(
+      setup.model.folder(), keys.generation_kwargs.is_null() ? generation::GenerationConfig()
+                                                             : generation::read_generation(keys.generation_kwargs));
+  if (out.eos_token_id.empty() && setup.tokenizer->eos_id()) out.eos_token_id = {*setup.tokenizer->eos_id()};
+  out.do_sample = true;
+  out.num_beams = 1;
+  out.temperature = keys.temperature;
+  out.top_p = keys.top_p;
+  out.top_k = keys.top_k.value_or(0);
+  out.min_p = keys.min_p.value_or(0);
+  out.presence_penalty = keys.presence_penalty;
+  out.frequency_penalty = keys.frequency_penalty;
+  out.repetition_penalty = keys.repetition_penalty;
+  out.max_new_tokens = keys.max_completion_length;
+  out.num_return_sequences = keys.num_return_sequences;
+  return out;
+}
+
+void add_lengths(Rollouts& rollouts) {
+  double all = 0, cut = 0, ended = 0, least = 0, most = 0, least_ended = 0, most_ended = 0;
+  for (const Sample& sample : rollouts.samples) {
+    const auto length = double(sample.ids.size());
+    least = all == 0 ? length : std::min(least, length), most = std::max(most, length);
+    all += length;
+    if (!sample.ended()) {
+      cut += 1;
+      continue;
+    }
+    least_ended = ended == 0 ? length : std::min(least_ended, length), most_ended = std::max(most_ended, length);
+    ended += length;
+  }
+  const auto count = double(rollouts.samples.size());
+  for (const auto& [name, value] : {std::pair{"mean_length", all / count},
+                                    {"min_length", least},
+                                    {"max_length", most},
+                                    {"clipped_ratio", cut / count},
+                                    {"mean_terminated_length", ended / std::max(count - cut, 1.0)},
+                                    {"min_terminated_length", least_ended},
+                                    {"max_terminated_length", most_ended}})
+    rollouts.metrics.push_back({str("completions/", name), value, 1});
+}
+
+}  // namespace
+
+int64_t PromptRows::add(const Value& fields) {
+  const std::string text = to_json(fields);
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : text) hash = (hash ^ uint8_t(c)) * 0x100000001b3;
+  const auto number = int64_t(hash >> 1);
+  const std::scoped_lock lock(adding_);
+  rows_.try_emplace(number, fields);
+  return number;
+}
+
+const Value& PromptRows::at(int64_t number) const {
+  const auto found = rows_.find(number);
+  check(found != rows_.end(), "no row ", number);
+  return found->second;
+}
+
+GroupRollouts::GroupRollouts(const Setup& setup)
+    : model_(setup.model),
+      tokenizer_(setup.tokenizer),
+      rows_(setup.rows),
+      keys_(setup.keys),
+      seed_(setup.seed),
+      generation_(generation_of(setup)),
+      rewards_(build_rewards(keys_.rewards)) {
+  if (keys_.reward_weights && keys_.reward_weights->size() != rewards_.size())
+    refuse("trainer.reward_weights",
+           str("has ", keys_.reward_weights->size(), " weights for ", counted(int64_t(rewards_.size()), reward_word)),
+           "give one weight for each entry of trainer.rewards");
+  for (size_t i = 0; keys_.reward_weights && i < rewards_.size(); ++i) rewards_[i].weight = (*keys_.reward_weights)[i];
+}
+
+std::string GroupRollouts::text_of(const std::vector<int32_t>& ids) const { return tokenizer_->decode(ids, true); }
+
+void GroupRollouts::judge(Rollouts& rollouts) {
+  const size_t count = rollouts.samples.size(), group = count / rollouts.prompts.size();
+  RewardTable& table = rollouts.rewards;
+  table.group = int64_t(group);
+  for (const NamedReward& one : rewards_) table.names.push_back(one.name), table.weights.push_back(one.weight);
+  std::vector<float> values(count * rewards_.size(), 0);
+  if (model_.team().first()) {
+    std::vector<std::string> prompts, completions;
+    for (const data::Example* prompt : rollouts.prompts) prompts.push_back(text_of(prompt->tokens));
+    for (const Sample& sample : rollouts.samples) completions.push_back(text_of(sample.ids));
+    std::vector<Judged> judged;
+    for (size_t i = 0; i < count; ++i) {
+      const auto& row = std::get<std::vector<int64_t>>(rollouts.prompts[i / group]->find(row_column)->values);
+      judged.push_back({rows_.at(row.at(0)), prompts[i / group], completions[i], rollouts.samples[i].ids});
+    }
+    for (size_t r = 0; r < rewards_.size(); ++r) {
+      const auto answers = rewards_[r].reward->score(judged);
+      const std::string where = "trainer.rewards: " + rewards_[r].name;
+      if (answers.size() != count)
+        refuse(where, str("gave ", answers.size(), " answers for ", count, " completions"), "give one for each");
+      for (size_t i = 0; i < count; ++i) {
+        if (answers[i] && !std::isfinite(*answers[i]))
+          refuse(where,
+                 str("gave ", *answers[i], " for a completion of the row ", to_json(judged[i].row).substr(0, 200)),
+                 "give a finite number, or null if the reward does not count");
+        values[i * rewards_.size() + r] = answers[i] ? float(*answers[i]) : nan;
+      }
+    }
+  }
+  table.values = at::tensor(at::ArrayRef<float>(values), at::kFloat).view({int64_t(count), int64_t(rewards_.size())});
+  model_.team().all().broadcast(table.values, 0);
+  without_rewards_ = at::isnan(table.values).all().item<bool>() ? without_rewards_ + 1 : 0;
+  if (without_rewards_ == patience)
+    refuse("trainer.rewards", str("all rewards were null in ", patience, " generations after each other"),
+           "check that the rows have the fields that the rewards read");
+  if (without_rewards_ > 0) log::warning("all rewards of this generation are null: nothing can be learned from it");
+}
+
+Rollouts GroupRollouts::make(const Sampler& sampler, int64_t index, std::vector<const data::Example*> prompts) {
+  Rollouts out;
+  out.index = index;
+  out.prompts = std::move(prompts);
+  std::vector<SampleRequest> requests;
+  for (const data::Example* prompt : out.prompts)
+    requests.push_back({prompt->tokens, draw_seed(seed_, index, requests.size())});
+  out.samples = sampler.sample(requests, generation_);
+  add_lengths(out);
+  judge(out);
+  return out;
+}
+
+void GroupRollouts::record(const Rollouts& rollouts, const std::filesystem::path& folder, int64_t step,
+                           const std::vector<float>& advantages) {
+  if (!model_.team().first()) return;
+  if (!records_ && !folder.empty()) records_.emplace(folder / "rollouts.jsonl", step - 1);
+  const size_t group = rollouts.samples.size() / rollouts.prompts.size();
+  const Tensor& values = rollouts.rewards.values;
+  for (size_t i = 0; i < rollouts.samples.size(); ++i) {
+    const Sample& sample = rollouts.samples[i];
+    Value line = Value::map(), ids = Value::list(), rewards = Value::map();
+    for (const int32_t id : sample.ids) ids.items.push_back(Value::integer(id));
+    for (size_t r = 0; r < rollouts.rewards.names.size(); ++r) {
+      const auto value = values[int64_t(i)][int64_t(r)].item<double>();
+      rewards.set(rollouts.rewards.names[r], std::isnan(value) ? Value() : Value::number(value));
+    }
+    line.set("step", Value::integer(step));
+    line.set("prompt", Value::text(text_of(rollouts.prompts[i / group]->tokens)));
+    line.set("completion", Value::text(text_of(sample.ids)));
+    line.set("ids", std::move(ids));
+    line.set("rewards", std::move(rewards));
+    line.set("advantage", Value::number(double(advantages[i])));
+    line.set("reason", Value::text(std::string(generation::name_of(sample.reason))));
+    if (keys_.log_completions && i < shown) log::info("rollout ", to_json(line));
+    if (records_) records_->add(line);
+  }
+}
+
+}  // namespace easydel::train

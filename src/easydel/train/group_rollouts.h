@@ -1,0 +1,78 @@
+// Groups of completions that are sampled for the prompts of a window, with their rewards.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "easydel/train/advantages.h"
+#include "easydel/train/report.h"
+#include "easydel/train/rewards.h"
+#include "easydel/train/sampler.h"
+
+namespace easydel::train {
+
+// The column of a prompt's example that names its row.
+inline constexpr const char* row_column = "row";
+
+// The rows that prompts come from, by a hash of their contents. Thread-safe while rows are added.
+class PromptRows {
+ public:
+  // The number of the row, for row_column.
+  int64_t add(const Value& fields);
+  const Value& at(int64_t number) const;
+
+ private:
+  std::mutex adding_;
+  std::map<int64_t, Value> rows_;
+};
+
+// A generation: the completions of a prompt follow each other.
+struct Rollouts {
+  int64_t index = 0;  // of the generation in the run
+  std::vector<const data::Example*> prompts;
+  std::vector<Sample> samples;
+  RewardTable rewards;
+  std::vector<Metric> metrics;  // completions/*
+};
+
+class GroupRollouts {
+ public:
+  struct Setup {
+    const models::Model& model;
+    std::shared_ptr<const text::Tokenizer> tokenizer;
+    const PromptRows& rows;
+    RolloutKeys keys;
+    uint64_t seed = 0;
+  };
+  // UserError for keys that do not fit together.
+  explicit GroupRollouts(const Setup& setup);
+
+  // Samples and judges; the same on all ranks, of which the first one asks the rewards. Collective.
+  Rollouts make(const Sampler& sampler, int64_t index, std::vector<const data::Example*> prompts);
+  // Adds the completions to rollouts.jsonl in the folder, whose lines of this step and later ones are dropped, and
+  // logs some of them with log_completions.
+  void record(const Rollouts& rollouts, const std::filesystem::path& folder, int64_t step,
+              const std::vector<float>& advantages);
+
+ private:
+  std::string text_of(const std::vector<int32_t>& ids) const;
+  void judge(Rollouts& rollouts);
+
+  const models::Model& model_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  const PromptRows& rows_;
+  RolloutKeys keys_;
+  uint64_t seed_;
+  generation::GenerationConfig generation_;
+  std::vector<NamedReward> rewards_;
+  std::optional<Records> records_;
+  int64_t without_rewards_ = 0;  // generations after each other in which nothing counted
+};
+
+}  // namespace easydel::train

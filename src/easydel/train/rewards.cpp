@@ -1,0 +1,216 @@
+#include "easydel/train/rewards.h"
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <numeric>
+#include <set>
+#include <unordered_set>
+
+#include "easydel/base/error.h"
+#include "easydel/base/regular_expression.h"
+
+namespace easydel::train {
+namespace {
+
+// A reward that judges each completion alone.
+class EachAlone final : public CompletionReward {
+ public:
+  using Judge = std::function<std::optional<double>(const Judged&)>;
+  explicit EachAlone(Judge judge) : judge_(std::move(judge)) {}
+  std::vector<std::optional<double>> score(std::span<const Judged> completions) override {
+    std::vector<std::optional<double>> out;
+    for (const Judged& one : completions) out.push_back(judge_(one));
+    return out;
+  }
+
+ private:
+  Judge judge_;
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// What the last \boxed{} holds, with balanced braces; nullopt: there is none.
+std::optional<std::string_view> boxed_in(std::string_view text) {
+  constexpr std::string_view begin = "\\boxed{";
+  const size_t at = text.rfind(begin);
+  if (at == std::string_view::npos) return std::nullopt;
+  int depth = 1;
+  for (size_t i = at + begin.size(); i < text.size(); ++i) {
+    depth += text[i] == '{' ? 1 : text[i] == '}' ? -1 : 0;
+    if (depth == 0) return text.substr(at + begin.size(), i - at - begin.size());
+  }
+  return std::nullopt;
+}
+
+// The last number: digits with separators of thousands, a fraction or decimals, and a sign.
+std::string_view last_number(std::string_view text) {
+  size_t end = text.size();
+  while (end > 0 && !is_digit(text[end - 1])) --end;
+  size_t begin = end;
+  while (begin > 0) {
+    const char c = text[begin - 1];
+    const bool between = (c == ',' || c == '.' || c == '/') && begin >= 2 && is_digit(text[begin - 2]);
+    if (!is_digit(c) && !between) break;
+    --begin;
+  }
+  if (begin > 0 && begin < end && text[begin - 1] == '.') --begin;
+  if (begin > 0 && begin < end && text[begin - 1] == '-') --begin;
+  return text.substr(begin, end - begin);
+}
+
+// Without what may stand around a number: spaces, currency, separators, a final stop.
+std::string stripped(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool separator = c == ',' && i > 0 && is_digit(text[i - 1]) && i + 1 < text.size() && is_digit(text[i + 1]);
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '$' || separator) continue;
+    out += c;
+  }
+  while (!out.empty() && (out.back() == '.' || out.back() == '%')) out.pop_back();
+  return out;
+}
+
+struct Rational {
+  __int128 numerator = 0, denominator = 1;
+};
+
+__int128 greatest_divisor(__int128 a, __int128 b) {
+  while (b != 0) a = std::exchange(b, a % b);
+  return a < 0 ? -a : a;
+}
+
+std::optional<Rational> decimal(std::string_view text) {
+  Rational out;
+  bool negative = false, after_point = false, any = false;
+  if (!text.empty() && (text.front() == '-' || text.front() == '+'))
+    negative = text.front() == '-', text.remove_prefix(1);
+  if (text.size() > 30) return std::nullopt;  // beyond what 128 bits hold
+  for (const char c : text) {
+    if (c == '.' && !after_point) {
+      after_point = true;
+      continue;
+    }
+    if (!is_digit(c)) return std::nullopt;
+    out.numerator = out.numerator * 10 + (c - '0');
+    if (after_point) out.denominator *= 10;
+    any = true;
+  }
+  if (!any) return std::nullopt;
+  if (negative) out.numerator = -out.numerator;
+  return out;
+}
+
+std::optional<Rational> rational(std::string_view text) {
+  for (const std::string_view form : {"\\frac{", "\\dfrac{", "\\tfrac{"})
+    if (text.starts_with(form) && text.ends_with('}')) {
+      const std::string_view inside = text.substr(form.size(), text.size() - form.size() - 1);
+      const size_t middle = inside.find("}{");
+      if (middle == std::string_view::npos) return std::nullopt;
+      return rational(std::string(inside.substr(0, middle)) + "/" + std::string(inside.substr(middle + 2)));
+    }
+  const size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return decimal(text);
+  const auto over = decimal(text.substr(0, slash)), under = decimal(text.substr(slash + 1));
+  // Products of two such numbers would not fit into 128 bits.
+  if (!over || !under || under->numerator == 0 || text.size() > 36) return std::nullopt;
+  return Rational{over->numerator * under->denominator, over->denominator * under->numerator};
+}
+
+Rational reduced(Rational number) {
+  const __int128 divisor = greatest_divisor(number.numerator, number.denominator);
+  if (divisor != 0) number.numerator /= divisor, number.denominator /= divisor;
+  if (number.denominator < 0) number.numerator = -number.numerator, number.denominator = -number.denominator;
+  return number;
+}
+
+std::optional<double> judge_answer(const Judged& one, const std::string& key) {
+  const Value* const right = one.row.find(key);
+  if (!right || right->is_null() || right->is_list() || right->is_map()) return std::nullopt;
+  const std::string& text = right->scalar;
+  const bool worked_out = text.find("####") != std::string::npos || text.find("\\boxed{") != std::string::npos;
+  const std::string given = answer_in(one.completion);
+  return !given.empty() && same_answer(given, worked_out ? answer_in(text) : text) ? 1.0 : 0.0;
+}
+
+double judge_repetition(std::span<const int32_t> ids, size_t ngram) {
+  if (ids.size() < ngram + 1) return 0;
+  std::unordered_set<std::string> seen;
+  const size_t all = ids.size() - ngram + 1;
+  for (size_t i = 0; i < all; ++i) seen.emplace(reinterpret_cast<const char*>(&ids[i]), ngram * sizeof(int32_t));
+  return -double(all - seen.size()) / double(all);
+}
+
+double judge_json(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return 0;
+  try {
+    parse_json(text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1), "completion");
+    return 1;
+  } catch (const UserError&) {
+    return 0;
+  }
+}
+
+EachAlone::Judge judge_of(const RewardEntry& entry) {
+  switch (entry.type) {
+    case RewardType::answer:
+      return [key = entry.answer_key](const Judged& one) { return judge_answer(one, key); };
+    case RewardType::format:
+      return [pattern = RegularExpression(*entry.pattern)](const Judged& one) {
+        return pattern.found_in(one.completion) ? 1.0 : 0.0;
+      };
+    case RewardType::length:
+      return [target = double(*entry.target)](const Judged& one) {
+        return -std::max(0.0, double(one.ids.size()) - target) / target;
+      };
+    case RewardType::contains:
+      return [words = entry.words](const Judged& one) {
+        const auto found = std::ranges::count_if(
+            words, [&](const std::string& word) { return one.completion.find(word) != std::string_view::npos; });
+        return double(found) / double(words.size());
+      };
+    case RewardType::json:
+      return [](const Judged& one) { return judge_json(one.completion); };
+    case RewardType::repetition:
+      return [ngram = size_t(entry.ngram)](const Judged& one) { return judge_repetition(one.ids, ngram); };
+    default:
+      throw Bug("a reward without a rule");
+  }
+}
+
+}  // namespace
+
+std::string answer_in(std::string_view text) {
+  if (const auto boxed = boxed_in(text)) return std::string(*boxed);
+  if (const size_t mark = text.rfind("####"); mark != std::string_view::npos) {
+    const std::string_view rest = text.substr(mark + 4);
+    return stripped(rest.substr(0, rest.find('\n')));
+  }
+  return std::string(last_number(text));
+}
+
+bool same_answer(std::string_view a, std::string_view b) {
+  const std::string left = stripped(a), right = stripped(b);
+  const auto x = rational(left), y = rational(right);
+  if (!x || !y) return left == right;
+  const Rational p = reduced(*x), q = reduced(*y);
+  return p.numerator == q.numerator && p.denominator == q.denominator;
+}
+
+std::vector<NamedReward> build_rewards(const std::vector<RewardEntry>& entries) {
+  std::vector<NamedReward> out;
+  std::set<std::string> names;
+  for (const RewardEntry& entry : entries) {
+    const std::string name = entry.name.value_or(std::string(config::word_of(entry.type)));
+    if (!names.insert(name).second)
+      refuse("trainer.rewards", "two of them are named '" + name + "'", "give one of them another name");
+    auto reward =
+        entry.type == RewardType::program ? program_reward(name, entry) : std::make_unique<EachAlone>(judge_of(entry));
+    out.push_back({name, entry.weight, std::move(reward)});
+  }
+  return out;
+}
+
+}  // namespace easydel::train

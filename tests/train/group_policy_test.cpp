@@ -1,0 +1,155 @@
+// Methods that sample their own completions, as runs: grpo, gspo and rloo.
+#include "easydel/train/group_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "easydel/data/byte_stream.h"
+#include "train/small_run.h"
+
+namespace easydel::train {
+namespace {
+
+using test::LogLines, test::TemporaryFolder;
+
+const std::string rewards =
+    "rewards: [{type: contains, words: [a, the, he]}, {type: repetition, weight: 0.5}, {type: answer}]";
+
+TrainerParts run_of(const std::filesystem::path& folder, const std::string& keys) {
+  if (!std::filesystem::exists(folder / "prompts.jsonl")) {
+    std::string lines;
+    for (const char* prompt : {"Once upon a time", "One day", "The cat", "Tom and", "A dog", "Mom said", "Lily saw"})
+      lines += str("{\"prompt\": \"", prompt, "\", \"answer\": 3}\n");
+    test::write_file(folder / "prompts.jsonl", lines);
+  }
+  Value trainer = Value::map();
+  test::put(trainer,
+            "{trainer_type: grpo, total_batch_size: 8, num_return_sequences: 4, max_completion_length: 12, "
+            "temperature: 1.0, learning_rate: 1e-3, " +
+                rewards + "}");
+  test::put(trainer, "{" + keys + "}");
+  return test::small_run(folder, to_json(trainer),
+                         "{informs: [{data_files: \"" + (folder / "prompts.jsonl").string() + "\"}]}");
+}
+
+struct FinishedRun {
+  std::string weights, rollouts;
+  std::vector<Value> metrics;
+};
+
+FinishedRun run(const std::filesystem::path& folder, const std::string& name, const std::string& keys) {
+  const LogLines log;
+  Trainer trainer(run_of(folder, keys + ", model_name: " + name));
+  trainer.run();
+  FinishedRun out{test::weights_of(trainer.model()), test::read_file(folder / "out" / name / "rollouts.jsonl"), {}};
+  data::for_each_line(folder / "out" / name / "metrics.jsonl", [&](std::string_view line, int64_t) {
+    out.metrics.push_back(parse_json(line));
+    return true;
+  });
+  return out;
+}
+
+std::optional<double> metric(const Value& line, const std::string& name) {
+  for (const auto& [key, value] : line.entries)
+    if (key == name || key.ends_with("/" + name)) return value.as_double();
+  return std::nullopt;
+}
+
+// The steps learn from a window of two micro-batches twice, so the second step resumes inside of one.
+TEST(GroupPolicy, ARunThatIsCutInsideAWindowGoesOnToTheByte) {
+  const TemporaryFolder folder;
+  for (const std::string keys :
+       {"beta: 0.1, num_iterations: 2, steps_per_generation: 2, sync_ref_model: true, ref_model_sync_steps: 2, "
+        "use_adaptive_entropy: true, entropy_coef: 0.01, entropy_target: 2",
+        "trainer_type: rloo, num_iterations: 2, steps_per_generation: 2", "trainer_type: gspo, num_iterations: 3"}) {
+    const std::string tag = std::to_string(keys.size());
+    const FinishedRun whole = run(folder.path(), "whole" + tag, keys + ", max_training_steps: 6");
+    for (const int cut : {1, 2, 3}) {
+      const std::string name = str("cut", tag, "_", cut);
+      run(folder.path(), name, keys + str(", max_training_steps: ", cut));
+      const FinishedRun rest = run(folder.path(), name, keys + ", max_training_steps: 6");
+      EXPECT_TRUE(rest.weights == whole.weights) << keys << " cut at " << cut;
+      EXPECT_EQ(rest.rollouts, whole.rollouts) << keys << " cut at " << cut;
+    }
+  }
+}
+
+TEST(GroupPolicy, SeveralMicroBatchesAreOneBatch) {
+  const TemporaryFolder folder;
+  for (const std::string loss : {"dapo", "grpo", "dr_grpo", "luspo", "cispo"}) {
+    const std::string keys = "clip_grad: null, max_training_steps: 1, loss_type: " + loss;
+    const auto metric_of = [&](const std::string& name, const std::string& more) {
+      return run(folder.path(), name + loss, keys + more).metrics;
+    };
+    const auto one = metric_of("one", ""), two = metric_of("two", ", gradient_accumulation_steps: 2");
+    ASSERT_EQ(one.size(), two.size());
+    for (size_t i = 0; i < one.size(); ++i) {
+      const double whole = *metric(one[i], "grad_norm"), parts = *metric(two[i], "grad_norm");
+      EXPECT_NEAR(parts, whole, 1e-5 * whole) << loss;
+    }
+  }
+}
+
+TEST(GroupPolicy, ReportsRewardsLengthsAndThatTheSamplersProbabilitiesAreTheTrainers) {
+  const TemporaryFolder folder;
+  for (const std::string keys : {"max_training_steps: 2", "max_training_steps: 2, trainer_type: gspo, top_k: 5"}) {
+    const FinishedRun found = run(folder.path(), str("n", keys.size()), keys);
+    ASSERT_EQ(found.metrics.size(), 2u);
+    for (const Value& line : found.metrics) {
+      EXPECT_EQ(metric(line, "sampling/logp_difference"), 0.0) << to_json(line);
+      for (const char* name : {"reward", "reward_std", "contains/mean", "completions/mean_length", "entropy"})
+        EXPECT_TRUE(metric(line, name)) << name << " " << to_json(line);
+    }
+    EXPECT_EQ(std::ranges::count(found.rollouts, '\n'), 16);
+    const Value first = parse_json(found.rollouts.substr(0, found.rollouts.find('\n')));
+    for (const char* name : {"step", "prompt", "completion", "ids", "rewards", "advantage", "reason"})
+      EXPECT_TRUE(first.find(name)) << name;
+  }
+}
+
+std::string refused(const std::string& keys) {
+  const TemporaryFolder folder;
+  const LogLines log;
+  return test::refusal([&] { Trainer trainer(run_of(folder.path(), keys)); });
+}
+
+TEST(GroupPolicy, RefusesGroupsThatCannotBe) {
+  EXPECT_EQ(
+      refused("num_return_sequences: 1"),
+      "trainer.num_return_sequences: a group of one completion has nothing to be compared with\n    give at least "
+      "2");
+  EXPECT_EQ(refused("num_return_sequences: 3"),
+            "trainer.num_return_sequences: groups of 3 completions do not divide the 8 of a generation "
+            "(total_batch_size counts completions: 8 in each of 1 micro-batches)\n    make total_batch_size a multiple "
+            "of 3");
+  EXPECT_EQ(refused("temperature: 0"),
+            "trainer.temperature: is 0, so all completions of a prompt would be equal\n    give 1");
+  EXPECT_EQ(refused("gradient_accumulation_steps: 2, steps_per_generation: 3"),
+            "trainer.steps_per_generation: 3 micro-batches and 2 of an update (gradient_accumulation_steps) do not "
+            "divide\n    make one a multiple of the other");
+  EXPECT_EQ(refused("rewards: []"),
+            "trainer.rewards: is missing, so no completion is worth more than another\n    name at least one, such as "
+            "[{type: answer}]");
+  EXPECT_EQ(
+      refused("reward_weights: [1, 2]"),
+      "trainer.reward_weights: has 2 weights for 3 rewards\n    give one weight for each entry of trainer.rewards");
+}
+
+// A reward that fails ends the run after a save of the steps before.
+TEST(GroupPolicy, SavesWhenARewardFails) {
+  const TemporaryFolder folder;
+  const LogLines log;
+  const std::string count =
+      "n=0; while read line; do if [ $n -ge 8 ]; then exit 4; fi; echo \\\"{\\\\\\\"id\\\\\\\": "
+      "$n, \\\\\\\"reward\\\\\\\": $n}\\\"; n=$((n+1)); done";
+  Trainer trainer(run_of(
+      folder.path(), "max_training_steps: 3, rewards: [{type: program, command: [/bin/sh, -c, \"" + count + "\"]}]"));
+  const std::string text = test::refusal([&] { trainer.run(); });
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "trainer.rewards: program 'program': ended with exit status 4 with 8 completions to judge");
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/small/run-1/state.json"));
+}
+
+}  // namespace
+}  // namespace easydel::train
