@@ -50,7 +50,7 @@ MISTAKES = [
     # names of other tools
     *[key("trainer." + name, value) for name, value in [
         ("output_dir", "out"), ("per_device_train_batch_size", "4"), ("num_epochs", "3"), ("lr_scheduler_type", "cosine"),
-        ("warmup_ratio", "0.1"), ("bf16", "true"), ("gradient_checkpointing", "true"), ("micro_batch_size", "4"),
+        ("bf16", "true"), ("gradient_checkpointing", "true"), ("micro_batch_size", "4"),
         ("eval_steps", "10"), ("logging_steps", "10"), ("adam_beta1", "0.9"), ("max_seq_length", "32"),
         ("optim", "adamw_torch"), ("report_to", "wandb"), ("max_grad_norm", "1.0"), ("cutoff_len", "512"),
         ("sequence_len", "512"), ("lora_r", "8"), ("resume_from_checkpoint", "true"), ("max_steps", "10")]],
@@ -76,8 +76,8 @@ MISTAKES = [
     *[key("trainer.training_time_limit", value) for value in ["1 hour and a bit", "-5min", "5 parsecs", "0"]],
     # words
     *[key("trainer.trainer_type", value) for value in ["stf", "SFT!", "grpo", "orpo", "reward", "ppo", "3", "[sft]", "''"]],
-    *[key("trainer.optimizer", value) for value in ["adam", "adamw_8bit", "sgd", "3", "{name: adamw}"]],
-    *[key("trainer.scheduler", value) for value in ["cosin", "polynomial", "true", "constant_with_warmup"]],
+    *[key("trainer.optimizer", value) for value in ["adam", "adamw_8bit", "3", "{name: adamw}"]],
+    *[key("trainer.scheduler", value) for value in ["cosin", "true"]],
     *[key("loader.dtype", value) for value in ["bf17", "fp16", "fp8", "float64", "32", "int8"]],
     *[key("loader.param_dtype", value) for value in ["half precision", "fp64"]],
     *[key("loader.device", value) for value in ["gpu0", "cuda", "tpu", "cpu:0"]],

@@ -169,7 +169,7 @@ TEST_F(BadModel, DataWithoutRows) {
 }
 
 TEST_F(BadModel, ADiskThatFillsUpWhileItIsSaved) {
-  const auto ran = train({{"EASYDEL_FAULT", "write:3:ENOSPC"}});
+  const auto ran = train({{"EASYDEL_FAULT", "write:5:ENOSPC"}});
   EXPECT_EQ(ran.status, 2);
   EXPECT_NE(
       ran.err.find("cannot write: No space left on device\n    free some space, or choose a folder on another disk\n"),

@@ -40,7 +40,9 @@ TEST(Commands, TheSchemaKnowsEverySectionAndAction) {
     EXPECT_NE(properties.find(key), nullptr) << key;
   EXPECT_EQ(schema.find("additionalProperties")->as_bool(), false);
   EXPECT_EQ(to_json(*properties.find("trainer")->find("properties")->find("scheduler")->find("enum")),
-            R"(["none", "constant", "linear", "cosine"])");
+            R"(["none", "constant", "constant_with_warmup", "linear", "cosine", "cosine_with_restarts", )"
+            R"("cosine_with_min_lr", "cosine_warmup_with_min_lr", "polynomial", "inverse_sqrt", )"
+            R"("warmup_stable_decay", "wsd", "reduce_on_plateau", "reduce_lr_on_plateau"])");
 }
 
 TEST(Commands, ADryRunPrintsTheWholeConfigurationAndRunsAgain) {

@@ -54,7 +54,7 @@ TEST(DescribeRun, RefusesWhatIsNoRun) {
   const Ran empty = run_program({"describe", "run", "empty"}, {.folder = folder.path()});
   EXPECT_EQ(empty.status, 2);
   EXPECT_EQ(empty.err,
-            "easydel: empty: is not the folder of a run: it has neither metrics.jsonl nor a checkpoint\n"
+            "empty: is not the folder of a run: it has neither metrics.jsonl nor a checkpoint\n"
             "    give the folder with metrics.jsonl, below trainer.save_directory\n");
   EXPECT_EQ(run_program({"describe", "run", "nowhere"}, {.folder = folder.path()}).status, 2);
 }

@@ -78,13 +78,11 @@ TEST_F(RunWords, SetTakesIndicesBetweenDotsAndActions) {
 TEST_F(RunWords, KeysOfOtherToolsSayOurKeyAndItsValue) {
   const std::pair<const char*, const char*> keys[] = {
       {"output_dir: out", "write trainer.save_directory: out"},
-      {"lr_scheduler_type: cosine_with_restarts", "write trainer.scheduler: cosine"},
-      {"lr_scheduler_type: constant_with_warmup", "write trainer.scheduler: none"},
+      {"lr_scheduler_type: cosine_with_restarts", "write trainer.scheduler: cosine_with_restarts"},
+      {"lr_scheduler_type: constant_with_warmup", "write trainer.scheduler: constant_with_warmup"},
       {"per_device_train_batch_size: 4, gradient_accumulation_steps: 8",
        "write trainer.total_batch_size: 32  # per_device x gradient_accumulation_steps, times the number of ranks"},
       {"micro_batch_size: 2", "write trainer.total_batch_size: 2  # per_device"},
-      {"warmup_ratio: 0.1, max_training_steps: 300", "write trainer.warmup_steps: 30"},
-      {"warmup_ratio: 0.1", "write trainer.warmup_steps: N  # 0.1 of the number of steps"},
       {"bf16: true", "write loader.dtype: bf16"},
       {"gradient_checkpointing: true", "write base_config.values.gradient_checkpointing: nothing_saveable"},
       {"num_epochs: 2.5", "write trainer.num_train_epochs: 3"},

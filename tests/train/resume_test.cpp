@@ -134,7 +134,7 @@ TEST(Resume, ADiskThatTakesNoMetricsDoesNotEndTheRun) {
   EXPECT_TRUE(ended.outcome.finished);
   EXPECT_TRUE(fs::exists(folder / "out/small/run-3/model.safetensors"));
   EXPECT_TRUE(log.has("metrics.jsonl: cannot write: Input/output error; the run goes on without this record"));
-  EXPECT_TRUE(log.has("the loss curve could not be written: ")) << log.text;
+  EXPECT_TRUE(log.has("the curves could not be written: ")) << log.text;
 }
 
 TEST(Resume, MetricsAreOnTheDiskBeforeTheCheckpoint) {

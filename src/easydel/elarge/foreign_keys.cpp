@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "easydel/base/error.h"
+#include "easydel/config/choice.h"
 #include "easydel/train/method_configs.h"
+#include "easydel/train/schedule_config.h"
 
 namespace easydel::elarge {
 namespace {
@@ -41,9 +43,8 @@ std::string word_of(const Value& value) {
 
 std::string scheduler_of(const Value& value, const Around&) {
   const std::string word = word_of(value);
-  if (word.starts_with("cosine")) return "cosine";
-  if (word.starts_with("constant")) return "none";
-  return word == "linear" ? word : "linear  # built: linear, cosine, none";
+  if (config::value_of<train::Scheduler>(word)) return word;
+  return word.starts_with("cosine") ? "cosine" : word.starts_with("constant") ? "constant" : "linear";
 }
 
 std::string optimizer_of(const Value& value, const Around&) {
@@ -59,14 +60,6 @@ std::string whole_batch(const Value& value, const Around& around) {
   const auto one = value.as_int(), times = steps ? steps->as_int() : std::optional<int64_t>(1);
   if (!one || !times || *one <= 0 || *times <= 0 || *one > (int64_t{1} << 31) / *times) return "N";
   return str(*one * *times, "  # per_device x gradient_accumulation_steps, times the number of ranks");
-}
-
-std::string warmup_of(const Value& value, const Around& around) {
-  const auto ratio = value.as_double();
-  for (const char* name : {"max_training_steps", "max_steps"})
-    if (const Value* const steps = around.find(name); steps && ratio && steps->as_int())
-      return std::to_string(std::llround(*ratio * double(*steps->as_int())));
-  return str("N  # ", flow(value), " of the number of steps");
 }
 
 std::string dtype_bf16(const Value& value, const Around&) { return is_true(value) ? "bf16" : "fp32"; }
@@ -163,7 +156,7 @@ const std::vector<ForeignKey>& foreign_keys() {
       {{"gradient_accumulation_steps"}, "trainer.gradient_accumulation_steps"},
       {{"learning_rate", "lr"}, "trainer.learning_rate"},
       {{"lr_scheduler_type", "lr_scheduler"}, "trainer.scheduler", scheduler_of},
-      {{"warmup_ratio"}, "trainer.warmup_steps", warmup_of},
+      {{"warmup_ratio"}, "trainer.warmup_ratio"},
       {{"warmup_steps"}, "trainer.warmup_steps"},
       {{"weight_decay"}, "trainer.weight_decay"},
       {{"optim"}, "trainer.optimizer", optimizer_of},

@@ -78,12 +78,11 @@ std::optional<Value> expectation(const VectorCase& vector, const VectorFile& fil
 }
 
 const VectorDifference* purpose(const VectorFile& file, const std::string& kind, const std::string& id,
-                                const Value& line) {
-  const Value* const message = line.find("message");
+                                const std::string& why) {
   const Value* const upstream = file.document.find("upstream");
   for (const VectorDifference& difference : vector_differences()) {
     if (difference.kind != kind || !(upstream ? upstream->scalar : "").ends_with(difference.version)) continue;
-    if (!difference.says.empty() && (!message || message->scalar.find(difference.says) == std::string::npos)) continue;
+    if (why.find(difference.says) == std::string::npos) continue;
     if (RegularExpression(std::string(difference.id)).matches(id)) return &difference;
   }
   return nullptr;
@@ -188,7 +187,7 @@ Answered answer(const VectorCase& vector, const VectorFile& file, const VectorKi
   }
   out.outcome = out.why.empty() ? Outcome::passed : Outcome::failed;
   if (out.outcome == Outcome::passed) return out;
-  if (const VectorDifference* difference = purpose(file, kind->name, vector.id, out.line)) {
+  if (const VectorDifference* difference = purpose(file, kind->name, vector.id, out.why)) {
     out.line = Value::map();
     out.line.set("id", Value::text(vector.id));
     out.line.set("differs", Value::text(std::string(difference->reason)));

@@ -28,7 +28,8 @@ struct VectorDifference {
   std::string_view version;  // "0.2.0.1": only recordings of this version (the end of "upstream"); empty: all
   std::string_view id;       // a regular expression for the whole id
   std::string_view reason;
-  std::string_view says = {};  // only where ours refuses, in these words among others; empty: whatever is not equal
+  std::string_view says =
+      {};  // only where the difference, or our refusal, has these words; empty: whatever is not equal
 };
 const std::vector<VectorDifference>& vector_differences();
 
