@@ -1,7 +1,7 @@
 // The forward of attention in the orders of bf16.
 #include <cstring>
 
-#include "kernels/attention_support.h"
+#include "kernels/attention_contract.h"
 
 namespace easydel::kernels {
 namespace {
@@ -40,85 +40,12 @@ struct ShortProblem : Problem {
   }
 };
 
-float rounded(float x) { return widen(narrow(x)); }
-
-// sum + the products of up to 32 neighbouring k by the orders of accumulation_order.h.
-struct Factors {
-  float left = 0, right = 0;
-};
-template <class At>
-float block_added(AccumulationOrder order, float sum, int64_t count, const At& at) {
-  const auto k = [&](int64_t i) { return i < count ? at(i) : Factors{}; };
-  const auto add = [](float to, Factors x) { return std::fma(x.left, x.right, to); };
-  if (order == AccumulationOrder::bf16_pairs) {
-    for (int64_t i = 0; i < count; i += 2) sum = add(add(sum, k(i + 1)), k(i));
-    return sum;
-  }
-  float even = 0, odd = 0;
-  for (int64_t i = 0; i < count; i += 2) even = add(even, k(i)), odd = add(odd, k(i + 1));
-  return sum + (even + odd);
-}
-
-// One row in the order of attention.h, without softcap and sinks; for numbers that are not denormals.
-std::vector<float> row_by_contract(const ShortProblem& p, const AttentionSequence& s, int64_t query, int64_t head) {
-  const AttentionSpec& spec = p.spec;
-  const AccumulationOrder order = p.order;
-  const int64_t kv_head = head / (spec.heads / spec.kv_heads), position = s.past + query;
-  const float* const q = p.q.data() + ((s.first_query + query) * spec.heads + head) * spec.head_dim;
-  const auto k = [&](int64_t t) { return p.k.data() + ((s.first_key + t) * spec.kv_heads + kv_head) * spec.head_dim; };
-  const auto v = [&](int64_t t) { return p.v.data() + ((s.first_key + t) * spec.kv_heads + kv_head) * spec.v_dim; };
-  const float scale = spec.scale * 1.44269504f;
-  RowByContract all{std::vector<float>(size_t(spec.v_dim))};
-  for (int64_t chunk = 0; chunk < s.keys; chunk += 512) {
-    RowByContract::Chunk part(spec.v_dim);
-    auto& [out, top, sums] = part;
-    for (int64_t block = chunk; block < std::min(s.keys, chunk + 512); block += 64) {
-      float score[64], weight[64] = {}, highest = -INFINITY;
-      const auto seen = [&](int64_t t) { return t < s.keys && sees(spec, position, t); };
-      for (int64_t t = block; t < block + 64; ++t) {
-        if (!seen(t)) continue;
-        float x = 0;
-        for (int64_t d = 0; d < spec.head_dim; d += 32)
-          x = block_added(order, x, std::min<int64_t>(32, spec.head_dim - d), [&](int64_t i) {
-            return Factors{q[d + i], k(t)[d + i]};
-          });
-        score[t - block] = x * scale;
-        if (spec.slopes)
-          score[t - block] = std::fma(std::fabs(float(t - position)), -(spec.slopes[head] * 1.44269504f), x * scale);
-        highest = std::max(highest, score[t - block]);
-      }
-      if (highest > top + 8) part.rise(highest);
-      for (int64_t t = block; t < block + 64; ++t)
-        if (seen(t)) weight[t - block] = power(score[t - block] - top), sums[t % 16] += weight[t - block];
-      for (int64_t t = block; t < block + 64; t += 32)
-        for (size_t d = 0; d < out.size(); ++d)
-          out[d] = block_added(order, out[d], 32, [&](int64_t i) {
-            return seen(t + i) ? Factors{rounded(weight[t + i - block]), v(t + i)[d]} : Factors{};
-          });
-    }
-    all.merge(std::move(part));
-  }
-  return std::move(all).finished();
-}
-
 TEST_P(AttentionInBf16, HasTheBitsOfTheContractOnEveryInstructionSet) {
-  static const std::vector<float> slopes = {0.5f, 0.1f, 0.01f, 0.7f, 0.3f, 0.2f};
-  for (const AttentionSpec& spec : {spec_of(1, 1, 16, 16), spec_of(6, 2, 7, 19), spec_of(4, 4, 64, 32)})
-    for (const int64_t window : {0, 50, -1}) {
-      AttentionSpec windowed = spec;
-      windowed.window = std::max<int64_t>(window, 0);
-      if (window < 0) windowed.slopes = slopes.data(), windowed.chunk = 81;
-      for (const float size : {1.0f, 6.0f}) {
-        const ShortProblem p(windowed, {1, 63, 0, 64, 65, 200}, 3, size);
-        std::vector<float> expected(size_t(p.tokens * spec.heads * spec.v_dim));
-        for (const AttentionSequence& s : p.sequences)
-          for (int64_t i = 0; i < s.queries; ++i)
-            for (int64_t h = 0; h < spec.heads; ++h)
-              std::ranges::copy(row_by_contract(p, s, i, h),
-                                expected.begin() + ((s.first_query + i) * spec.heads + h) * spec.v_dim);
-        on_every_isa([&] { EXPECT_TRUE(same_bits(p.attended(serial_executor()).out, expected)) << text(windowed); });
-      }
-    }
+  for_contract_specs([](const AttentionSpec& spec, float size) {
+    const ShortProblem p(spec, {1, 63, 0, 64, 65, 200}, 3, size);
+    const std::vector<float> expected = rows_by_contract(p, PlainRows{p, p.order});
+    on_every_isa([&] { EXPECT_TRUE(same_bits(p.attended(serial_executor()).out, expected)) << text(spec); });
+  });
 }
 
 TEST_P(AttentionInBf16, MergesChunksOfKeysInTheContractsOrder) {
@@ -126,17 +53,7 @@ TEST_P(AttentionInBf16, MergesChunksOfKeysInTheContractsOrder) {
   for (const int64_t window : {0, 1501}) {
     spec.window = window;
     ShortProblem p(spec, {2100}, 4, 2);
-    std::vector<float> expected;
-    p.sequences[0] = {.first_query = 2097, .queries = 3, .past = 2097, .keys = 2100};
-    for (int64_t i = 0; i < 3; ++i)
-      for (int64_t h = 0; h < 2; ++h)
-        std::ranges::copy(row_by_contract(p, p.sequences[0], i, h), std::back_inserter(expected));
-    on_every_isa([&] {
-      for (Executor* const executor : {&serial_executor(), &pool_of_two(), &pool_of_five()}) {
-        const auto out = p.attended(*executor).out;
-        EXPECT_TRUE(same_bits(std::vector<float>(out.begin() + 2097 * 16, out.end()), expected));
-      }
-    });
+    expect_merged_chunks(p, PlainRows{p, p.order}, [&](Executor& executor) { return p.attended(executor).out; });
   }
 }
 

@@ -1,7 +1,7 @@
 // Attention over keys and values that are codes: the order of attention.h, and the same bits in any company.
 #include <cstring>
 
-#include "kernels/attention_support.h"
+#include "kernels/attention_contract.h"
 #include "kernels/coded_support.h"
 
 namespace easydel::kernels {
@@ -60,98 +60,36 @@ struct CodedProblem : Problem {
   }
 };
 
-// sum + the products of up to 32 neighbouring k by the orders of accumulation_order.h.
-struct Factors {
-  float left = 0, right = 0;
-};
-template <class At>
-float block_added(AccumulationOrder order, float sum, int64_t count, const At& at) {
-  const auto k = [&](int64_t i) { return i < count ? at(i) : Factors{}; };
-  const auto add = [](float to, Factors x) { return std::fma(x.left, x.right, to); };
-  if (order == AccumulationOrder::fp32_chain) {
-    for (int64_t i = 0; i < count; ++i) sum = add(sum, k(i));
-    return sum;
-  }
-  if (order == AccumulationOrder::bf16_pairs) {
-    for (int64_t i = 0; i < count; i += 2) sum = add(add(sum, k(i + 1)), k(i));
-    return sum;
-  }
-  float even = 0, odd = 0;
-  for (int64_t i = 0; i < count; i += 2) even = add(even, k(i)), odd = add(odd, k(i + 1));
-  return sum + (even + odd);
-}
+// What the kernel reads of codes: int8 makes codes of the query, too.
+struct CodedRowsOfContract {
+  const CodedProblem& p;
+  AccumulationOrder order = p.order;
 
-// One row in the order of attention.h, without softcap and sinks; for numbers that are not denormals.
-std::vector<float> row_by_contract(const CodedProblem& p, const AttentionSequence& s, int64_t query, int64_t head) {
-  const AttentionSpec& spec = p.spec;
-  const int64_t kv_head = head / (spec.heads / spec.kv_heads), position = s.past + query;
-  const float* q = p.q.data() + ((s.first_query + query) * spec.heads + head) * spec.head_dim;
-  std::vector<float> whole(q, q + spec.head_dim);
-  float query_scale = 1;
-  if (p.codes == DType::i8) {
+  float query(std::vector<float>& q) const {
+    if (p.codes != DType::i8) return 1;
     float size = 0;
-    for (const float x : whole) size = std::max(size, std::fabs(x));
-    query_scale = size / 127;
-    for (float& x : whole) x = std::clamp(std::nearbyint(x * (127 / size)), -127.0f, 127.0f);
+    for (const float x : q) size = std::max(size, std::fabs(x));
+    for (float& x : q) x = std::clamp(std::nearbyint(x * (127 / size)), -127.0f, 127.0f);
+    return size / 127;
   }
-  const float scale = spec.scale * 1.44269504f, least_rise = p.in_bf16() ? 8.0f : 0.0f;
-  RowByContract all{std::vector<float>(size_t(spec.v_dim))};
-  for (int64_t chunk = 0; chunk < s.keys; chunk += 512) {
-    RowByContract::Chunk part(spec.v_dim);
-    auto& [out, top, sums] = part;
-    for (int64_t block = chunk; block < std::min(s.keys, chunk + 512); block += 64) {
-      float score[64], weight[64] = {}, highest = -INFINITY;
-      const auto seen = [&](int64_t t) { return t < s.keys && sees(spec, position, t); };
-      const auto row = [&](int64_t t) { return (s.first_key + t) * spec.kv_heads + kv_head; };
-      for (int64_t t = block; t < block + 64; ++t) {
-        if (!seen(t)) continue;
-        float x = 0;
-        for (int64_t d = 0; d < spec.head_dim; d += 32)
-          x = block_added(p.order, x, std::min<int64_t>(32, spec.head_dim - d), [&](int64_t i) {
-            return Factors{whole[size_t(d + i)], p.coded_k.code(row(t), d + i)};
-          });
-        x = x * p.coded_k.scales[size_t(row(t))] * query_scale * scale;
-        if (spec.slopes) x = std::fma(std::fabs(float(t - position)), -(spec.slopes[head] * 1.44269504f), x);
-        score[t - block] = x;
-        highest = std::max(highest, x);
-      }
-      if (highest > top + least_rise) part.rise(highest);
-      for (int64_t t = block; t < block + 64; ++t) {
-        if (!seen(t)) continue;
-        const float own = power(score[t - block] - top);
-        float scaled = own * p.coded_v.scales[size_t(row(t))];
-        if (p.in_bf16() && scaled < 0x1p-126f) scaled = 0;
-        sums[t % 16] += own, weight[t - block] = p.in_bf16() ? widen(narrow(scaled)) : scaled;
-      }
-      for (int64_t t = block; t < block + 64; t += 32)
-        for (size_t d = 0; d < out.size(); ++d)
-          out[d] = block_added(p.order, out[d], 32, [&](int64_t i) {
-            return seen(t + i) ? Factors{weight[t + i - block], p.coded_v.code(row(t + i), int64_t(d))} : Factors{};
-          });
-    }
-    all.merge(std::move(part));
+  float key(int64_t row, int64_t d) const { return p.coded_k.code(row, d); }
+  float value(int64_t row, int64_t d) const { return p.coded_v.code(row, d); }
+  float scaled_score(float x, int64_t row, float query_scale) const {
+    return x * p.coded_k.scales[size_t(row)] * query_scale;
   }
-  return std::move(all).finished();
-}
+  // Scales can make denormals, which the orders of bf16 do not add.
+  float scaled_weight(float x, int64_t row) const {
+    const float scaled = x * p.coded_v.scales[size_t(row)];
+    return p.in_bf16() && scaled < 0x1p-126f ? 0 : scaled;
+  }
+};
 
 TEST_P(CodedAttention, HasTheBitsOfTheContractOnEveryInstructionSet) {
-  static const std::vector<float> slopes = {0.5f, 0.1f, 0.01f, 0.7f, 0.3f, 0.2f};
-  for (const AttentionSpec& spec : {spec_of(1, 1, 16, 16), spec_of(6, 2, 7, 19), spec_of(4, 4, 64, 32)})
-    for (const int64_t window : {0, 50, -1}) {
-      AttentionSpec windowed = spec;
-      windowed.window = std::max<int64_t>(window, 0);
-      if (window < 0) windowed.slopes = slopes.data(), windowed.chunk = 81;
-      for (const float size : {1.0f, 6.0f}) {
-        const CodedProblem p(windowed, {1, 63, 0, 64, 65, 530}, 3, size);
-        std::vector<float> expected(size_t(p.tokens * spec.heads * spec.v_dim));
-        for (const AttentionSequence& s : p.sequences)
-          for (int64_t i = 0; i < s.queries; ++i)
-            for (int64_t h = 0; h < spec.heads; ++h)
-              std::ranges::copy(row_by_contract(p, s, i, h),
-                                expected.begin() + ((s.first_query + i) * spec.heads + h) * spec.v_dim);
-        on_every_isa([&] { EXPECT_TRUE(same_bits(p.attended(serial_executor()).out, expected)) << text(windowed); });
-      }
-    }
+  for_contract_specs([](const AttentionSpec& spec, float size) {
+    const CodedProblem p(spec, {1, 63, 0, 64, 65, 530}, 3, size);
+    const std::vector<float> expected = rows_by_contract(p, CodedRowsOfContract{p});
+    on_every_isa([&] { EXPECT_TRUE(same_bits(p.attended(serial_executor()).out, expected)) << text(spec); });
+  });
 }
 
 // Of the decoded keys and values; int8 rounds queries, too.

@@ -1,66 +1,18 @@
 #include "easydel/kernels/attention.h"
 
-#include "kernels/attention_support.h"
+#include "kernels/attention_contract.h"
 
 namespace easydel::kernels {
 namespace {
 
 using namespace testing;
 
-// One row by the order of attention.h, without softcap and sinks.
-std::vector<float> row_by_contract(const Problem& p, const AttentionSequence& s, int64_t query, int64_t head) {
-  const AttentionSpec& spec = p.spec;
-  const int64_t kv_head = head / (spec.heads / spec.kv_heads), position = s.past + query;
-  const float* const q = p.q.data() + ((s.first_query + query) * spec.heads + head) * spec.head_dim;
-  const auto k = [&](int64_t t) { return p.k.data() + ((s.first_key + t) * spec.kv_heads + kv_head) * spec.head_dim; };
-  const auto v = [&](int64_t t) { return p.v.data() + ((s.first_key + t) * spec.kv_heads + kv_head) * spec.v_dim; };
-  const float scale = spec.scale * 1.44269504f;
-  RowByContract all{std::vector<float>(size_t(spec.v_dim))};
-  for (int64_t chunk = 0; chunk < s.keys; chunk += 512) {
-    RowByContract::Chunk part(spec.v_dim);
-    auto& [out, top, sums] = part;
-    for (int64_t block = chunk; block < std::min(s.keys, chunk + 512); block += 64) {
-      float score[64], highest = -INFINITY;
-      for (int64_t t = block; t < std::min(s.keys, block + 64); ++t) {
-        if (!sees(spec, position, t)) continue;
-        float x = 0;
-        for (int64_t d = 0; d < spec.head_dim; ++d) x = std::fma(q[d], k(t)[d], x);
-        score[t - block] = x * scale;
-        if (spec.slopes)
-          score[t - block] = std::fma(std::fabs(float(t - position)), -(spec.slopes[head] * 1.44269504f), x * scale);
-        highest = std::max(highest, score[t - block]);
-      }
-      if (highest > top) part.rise(highest);
-      for (int64_t t = block; t < std::min(s.keys, block + 64); ++t) {
-        if (!sees(spec, position, t)) continue;
-        const float weight = power(score[t - block] - top);
-        sums[t % 16] += weight;
-        for (int64_t d = 0; d < spec.v_dim; ++d) out[size_t(d)] = std::fma(weight, v(t)[d], out[size_t(d)]);
-      }
-    }
-    all.merge(std::move(part));
-  }
-  return std::move(all).finished();
-}
-
 TEST(Attention, HasTheBitsOfTheContractOnEveryInstructionSet) {
-  for (const AttentionSpec& spec : {spec_of(1, 1, 16, 16), spec_of(6, 2, 7, 19), spec_of(4, 4, 64, 32)})
-    for (const int64_t window : {0, 50, -1}) {
-      static const std::vector<float> slopes = {0.5f, 0.1f, 0.01f, 0.7f, 0.3f, 0.2f};
-      AttentionSpec windowed = spec;
-      windowed.window = std::max<int64_t>(window, 0);
-      if (window < 0) windowed.slopes = slopes.data(), windowed.chunk = 80;
-      for (const float size : {1.0f, 6.0f}) {
-        const Problem p(windowed, {1, 63, 0, 64, 65, 200}, 3, size);
-        std::vector<float> expected(size_t(p.tokens * spec.heads * spec.v_dim));
-        for (const AttentionSequence& s : p.sequences)
-          for (int64_t i = 0; i < s.queries; ++i)
-            for (int64_t h = 0; h < spec.heads; ++h)
-              std::ranges::copy(row_by_contract(p, s, i, h),
-                                expected.begin() + ((s.first_query + i) * spec.heads + h) * spec.v_dim);
-        on_every_isa([&] { EXPECT_TRUE(same_bits(attended(serial_executor(), p).out, expected)) << text(windowed); });
-      }
-    }
+  for_contract_specs([](const AttentionSpec& spec, float size) {
+    const Problem p(spec, {1, 63, 0, 64, 65, 200}, 3, size);
+    const std::vector<float> expected = rows_by_contract(p, PlainRows{p});
+    on_every_isa([&] { EXPECT_TRUE(same_bits(attended(serial_executor(), p).out, expected)) << text(spec); });
+  });
 }
 
 TEST(Attention, MergesChunksOfKeysInTheContractsOrder) {
@@ -68,17 +20,7 @@ TEST(Attention, MergesChunksOfKeysInTheContractsOrder) {
   for (const int64_t window : {0, 1500}) {
     spec.window = window;
     Problem p(spec, {2100}, 4, 2);
-    std::vector<float> expected;
-    p.sequences[0] = {.first_query = 2097, .queries = 3, .past = 2097, .keys = 2100};
-    for (int64_t i = 0; i < 3; ++i)
-      for (int64_t h = 0; h < 2; ++h)
-        std::ranges::copy(row_by_contract(p, p.sequences[0], i, h), std::back_inserter(expected));
-    on_every_isa([&] {
-      for (Executor* const executor : {&serial_executor(), &pool_of_two(), &pool_of_five()}) {
-        const auto out = attended(*executor, p).out;
-        EXPECT_TRUE(same_bits(std::vector<float>(out.begin() + 2097 * 16, out.end()), expected));
-      }
-    });
+    expect_merged_chunks(p, PlainRows{p}, [&](Executor& executor) { return attended(executor, p).out; });
   }
 }
 
