@@ -8,6 +8,7 @@
 #include "easydel/base/files.h"
 #include "easydel/text/render_chat.h"
 #include "support/data.h"
+#include "text/fixed_day.h"
 
 namespace easydel::text {
 namespace {
@@ -25,6 +26,8 @@ Value context_of(const Value& messages, bool add_generation_prompt) {
   }
   return out;
 }
+
+constexpr int64_t day_of_recording = 1795348800;  // 2026-11-22
 
 class Traced {
  public:
@@ -48,6 +51,7 @@ std::string shown(const Spans& spans, const std::string& text) {
 
 // Every chat template for which TRL has a training template, and what that one marks as generated.
 TEST(AssistantSpans, AreThoseThatTrlsTrainingTemplatesMark) {
+  const FixedDay day(day_of_recording);
   const Value recorded =
       parse_json(files::read_compressed(test::test_data("templates/trl_spans.json.gz")), "trl_spans.json");
   std::map<std::string, Traced> templates;
@@ -73,6 +77,7 @@ TEST(AssistantSpans, AreThoseThatTrlsTrainingTemplatesMark) {
 
 // TRL's own templates, given as model.chat_template: transformers' ids and masks.
 TEST(AssistantSpans, OfTrlsTrainingTemplatesAreTransformersMasks) {
+  const FixedDay day(day_of_recording);
   const Value recorded =
       parse_json(files::read_compressed(test::test_data("templates/trl_spans.json.gz")), "trl_spans.json");
   const auto tokenizer = Tokenizer::load(test::test_data("models/stories260K-chat"));

@@ -8,6 +8,7 @@
 #include "easydel/base/files.h"
 #include "easydel/text/jinja/interpreter.h"
 #include "support/data.h"
+#include "text/fixed_day.h"
 
 namespace easydel::text {
 namespace {
@@ -26,12 +27,6 @@ std::vector<Value> lines(const std::string& name) {
   return out;
 }
 
-// The goldens were rendered on this day.
-struct FixedDay {
-  FixedDay() { setenv("SOURCE_DATE_EPOCH", "1721952000", 1); }
-  ~FixedDay() { unsetenv("SOURCE_DATE_EPOCH"); }
-};
-
 std::string render(const std::string& source, const std::string& context = "{}") {
   return ChatTemplate(source, "t").render(parse_json(context, "context")).text;
 }
@@ -40,7 +35,7 @@ std::string refused(const std::string& source, const std::string& context = "{}"
 }
 
 TEST(ChatTemplate, RendersEveryRealTemplateAsJinjaDoes) {
-  FixedDay day;
+  const FixedDay recorded(1721952000);
   Value sources = data("templates.json.gz"), contexts = data("contexts.json.gz");
   std::map<std::string, ChatTemplate> templates;
   for (auto& [name, source] : sources.entries) templates.emplace(name, ChatTemplate(source.scalar, name));
