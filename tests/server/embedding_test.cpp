@@ -39,9 +39,10 @@ TEST(EmbeddingNumbers, AreCutAndScaled) {
   EXPECT_EQ(cut_embedding({0, 0}, 5), (Vector{0, 0}));
   EXPECT_DOUBLE_EQ(cosine({1, 0}, {1, 1}), 1 / std::sqrt(2.0));
   EXPECT_EQ(cosine({0, 0}, {1, 1}), 0);
-  EXPECT_EQ(probabilities({0}), Vector{0.5f});
-  const Vector two = probabilities({1000, 1000});
-  EXPECT_EQ(two, (Vector{0.5f, 0.5f}));
+  EXPECT_EQ(activated({0}, ClassActivation::sigmoid), Vector{0.5f});
+  EXPECT_EQ(activated({1000, 1000}, ClassActivation::softmax), (Vector{0.5f, 0.5f}));
+  EXPECT_EQ(activated({1000, -1000}, ClassActivation::sigmoid), (Vector{1, 0}));
+  EXPECT_EQ(activated({3, -4}, ClassActivation::identity), (Vector{3, -4}));
   EXPECT_EQ(base64("abcd"), "YWJjZA==");
 }
 

@@ -2,7 +2,7 @@
 """Real clients against a server of the built program: the packages openai and anthropic, curl, and sockets.
 
 The packages go into a private environment (build/wire-venv, or EASYDEL_WIRE_VENV); where they cannot be installed, the check is
-counted as skipped. The tests are clients_test.py, for pytest.
+counted as skipped. The tests are clients_test.py and encoders_test.py, for pytest.
 """
 import os
 import pathlib
@@ -38,7 +38,7 @@ def main():
         print(f"clients: skipped, because pytest, openai and anthropic could not be installed: {why}")
         print("0 passed, 0 failed, 1 skipped")
         return 0
-    ran = subprocess.run([str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / "clients_test.py"), *sys.argv[1:]],
+    ran = subprocess.run([str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE), *sys.argv[1:]],
                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
                          env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1"))
     count = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|error|skipped)", ran.stdout)}

@@ -269,6 +269,11 @@ def test_a_stop_sequence_is_named(claude):
     assert word not in cut.content[0].text
 
 
+def test_embeddings_are_refused_by_a_model_that_generates(client):
+    with pytest.raises(openai.BadRequestError, match="generates text"):
+        client.embeddings.create(model="stories260K-chat", input="a")
+
+
 # Bytes
 
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "easydel/elarge/elarge.h"
 #include "easydel/esurge/engine.h"
@@ -12,5 +13,12 @@ namespace easydel::elarge {
 server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,
                                  std::shared_ptr<const text::Tokenizer> tokenizer, const models::Model& model,
                                  const Config& config);
+
+std::string served_name(const Config& config);
+
+// Whether a model has no language head and so embeds or classifies whole texts instead of generating.
+bool is_encoder(const models::Model& model);
+server::ServedModel served_encoder(std::shared_ptr<const models::Model> model,
+                                   std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config);
 
 }  // namespace easydel::elarge

@@ -25,8 +25,10 @@ class EngineBehindServer final : public server::ServedEngine {
   std::shared_ptr<esurge::Engine> engine_;
 };
 
+}  // namespace
+
 // A folder's last name, or the whole name of a model on the Hub.
-std::string name_of(const Config& config) {
+std::string served_name(const Config& config) {
   if (config.esurge.esurge_name) return *config.esurge.esurge_name;
   const std::filesystem::path given = config.model.name_or_path;
   if (!files::exists(given)) return config.model.name_or_path;
@@ -34,14 +36,12 @@ std::string name_of(const Config& config) {
   return folder.extension() == ".gguf" ? folder.stem().string() : folder.filename().string();
 }
 
-}  // namespace
-
 server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,
                                  std::shared_ptr<const text::Tokenizer> tokenizer, const models::Model& model,
                                  const Config& config) {
   const esurge::EngineInfo& info = engine->info();
   server::ServedModel out;
-  out.id = name_of(config);
+  out.id = served_name(config);
   out.created = server::seconds_since_1970();
   out.max_model_len = info.options.max_model_len;
   out.root = config.model.name_or_path;

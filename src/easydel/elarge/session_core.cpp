@@ -64,8 +64,7 @@ std::vector<models::AdapterOptions> adapters_of(const Config& config, const Mode
              .seed = uint64_t(config.trainer.common.shuffle_seed_train)}};
   }
   const std::filesystem::path folder = found_model(model, section).adapter;
-  if (folder.empty()) return {};
-  return {models::adapter_in(folder)};
+  return folder.empty() ? std::vector<models::AdapterOptions>() : std::vector{models::adapter_in(folder)};
 }
 
 models::LoadOptions load_options(const Config& config, const ModelConfig& model, const std::string& section,
@@ -173,6 +172,7 @@ class TorchSession final : public Session {
   }
 
   server::ServedModel build_served_model() override {
+    if (is_encoder(*model())) return served_encoder(model(), tokenizer_if_any(), config_);
     return served_model(build_esurge(), tokenizer_if_any(), *model(), config_);
   }
 

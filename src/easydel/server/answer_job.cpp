@@ -189,12 +189,17 @@ AnswerJobs::Info AnswerJob::info() const {
   return out;
 }
 
+void AnswerJobs::count_tokens(const Call& call, int64_t tokens) const {
+  if (!add_tokens(call, tokens)) throw Refusal(out_of_tokens());
+}
+
 bool AnswerJobs::add_tokens(const Call& call, int64_t tokens) const {
   return !options_.keys || options_.keys->add_tokens(call.admission().key_id, tokens);
 }
 
 void AnswerJobs::start(std::shared_ptr<Call> call, std::shared_ptr<const ServedModel> model,
                        std::vector<AnswerPart> parts, std::unique_ptr<AnswerWriter> writer) {
+  if (!model->engine) refuse("model", str("'", model->id, "' generates no text"), "use /v1/embeddings or /v1/classify");
   const auto job = std::make_shared<AnswerJob>(*this, std::move(call), std::move(model), std::move(writer));
   const int64_t running = job->model_->config.max_num_seqs;
   const int64_t most = options_.max_requests > 0 ? options_.max_requests : 4 * running;

@@ -55,6 +55,9 @@ class AnswerJobs {
   void start(std::shared_ptr<Call> call, std::shared_ptr<const ServedModel> model, std::vector<AnswerPart> parts,
              std::unique_ptr<AnswerWriter> writer);
 
+  // Counts tokens of a request that needs no engine. Refusal: the key has none left.
+  void count_tokens(const Call& call, int64_t tokens) const;
+
   struct Info {
     std::string id, key, route, model;
     double seconds = 0;

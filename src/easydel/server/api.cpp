@@ -83,6 +83,19 @@ void Call::begin_events(std::vector<Header> headers) {
   exchange_->begin(std::move(head), ": ping\n\n");
 }
 
+void answer_errors(Call& call, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const UserError& error) {
+    call.refuse(error_of(error));
+  } catch (const Refusal& refusal) {
+    call.refuse(refusal.error());
+  } catch (const std::exception& error) {
+    log::error("request ", call.id(), ": ", error.what());
+    call.refuse({.status = 500, .message = "The server has a defect."});
+  }
+}
+
 Api::Api(const ServeConfig& config, KeyStore* keys, const ModelList& models)
     : config_(config), keys_(keys), models_(models) {
   add_own_routes();
@@ -203,16 +216,7 @@ void Api::handle(std::shared_ptr<Exchange> exchange) {
   const auto handler = handlers_.find(str(route.method, " ", route.path));
   if (handler == handlers_.end())
     return call->refuse({.status = 501, .message = str(route.path, " is not supported yet."), .code = "not_built"});
-  try {
-    handler->second(call);
-  } catch (const UserError& error) {
-    call->refuse(error_of(error));
-  } catch (const Refusal& refusal) {
-    call->refuse(refusal.error());
-  } catch (const std::exception& error) {
-    log::error("request ", call->id(), ": ", error.what());
-    call->refuse({.status = 500, .message = "The server has a defect."});
-  }
+  answer_errors(*call, [&] { handler->second(call); });
 }
 
 void Api::count(std::string_view route, int status) {

@@ -69,6 +69,10 @@ class Call {
   std::atomic<int> status_ = 0;
 };
 
+// Runs `work`; what it throws becomes the answer: UserErrors 400, Refusals theirs, everything else a 500 whose text is
+// in the log alone.
+void answer_errors(Call& call, const std::function<void()>& work);
+
 using CallHandler = std::function<void(std::shared_ptr<Call>)>;
 
 class Api {

@@ -64,14 +64,15 @@ double cosine(const Vector& a, const Vector& b) {
   return of_a == 0 || of_b == 0 ? 0 : product / std::sqrt(of_a * of_b);
 }
 
-Vector probabilities(const Vector& scores) {
-  if (scores.size() == 1) return {float(1 / (1 + std::exp(-double(scores[0]))))};
-  Vector out(scores.size());
-  if (scores.empty()) return out;
+Vector activated(const Vector& scores, ClassActivation activation) {
+  Vector out = scores;
+  if (activation == ClassActivation::sigmoid)
+    for (float& score : out) score = float(1 / (1 + std::exp(-double(score))));
+  if (activation != ClassActivation::softmax || scores.empty()) return out;
   const float most = *std::ranges::max_element(scores);
   double sum = 0;
   for (const float score : scores) sum += std::exp(double(score) - most);
-  for (size_t i = 0; i < scores.size(); ++i) out[i] = float(std::exp(double(scores[i]) - most) / sum);
+  for (float& score : out) score = float(std::exp(double(score) - most) / sum);
   return out;
 }
 
@@ -117,11 +118,11 @@ std::string score_answer(const CompletionHead& head, const std::vector<double>& 
   return str(list_head(head), R"(,"data":[)", data, "],", encoder_usage(prompt_tokens), "}");
 }
 
-std::string classify_answer(const CompletionHead& head, const std::vector<Vector>& probabilities,
+std::string classify_answer(const CompletionHead& head, const std::vector<Vector>& classes,
                             const std::vector<std::string>& labels, int64_t prompt_tokens) {
   std::string data;
-  for (size_t i = 0; i < probabilities.size(); ++i) {
-    const Vector& one = probabilities[i];
+  for (size_t i = 0; i < classes.size(); ++i) {
+    const Vector& one = classes[i];
     const auto best = size_t(std::ranges::max_element(one) - one.begin());
     // One probability is that of the only label.
     const size_t label = one.size() == 1 ? 0 : best;

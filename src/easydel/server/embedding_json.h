@@ -14,8 +14,9 @@ using Vector = std::vector<float>;
 // The first `dimensions` numbers, scaled to length 1.
 Vector cut_embedding(const Vector& embedding, int64_t dimensions);
 double cosine(const Vector& a, const Vector& b);  // 0 if one of them is 0
-// Of one score as probability; of several, their softmax.
-Vector probabilities(const Vector& scores);
+// What becomes of scores of classes: nothing, each by itself between 0 and 1, or probabilities that add up to 1.
+enum class ClassActivation : uint8_t { identity, sigmoid, softmax };
+Vector activated(const Vector& scores, ClassActivation activation);
 std::string base64(std::string_view bytes);
 
 // base64: of little-endian floats.
@@ -32,7 +33,7 @@ std::string rerank_answer(const CompletionHead& head, std::vector<RankedDocument
                           bool with_text, int64_t prompt_tokens);
 std::string score_answer(const CompletionHead& head, const std::vector<double>& scores, int64_t prompt_tokens);
 // `labels`: of the classes; those without one are called LABEL_0 and so on, as in transformers.
-std::string classify_answer(const CompletionHead& head, const std::vector<Vector>& probabilities,
+std::string classify_answer(const CompletionHead& head, const std::vector<Vector>& classes,
                             const std::vector<std::string>& labels, int64_t prompt_tokens);
 
 }  // namespace easydel::server

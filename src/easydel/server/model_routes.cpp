@@ -211,11 +211,13 @@ void add_model_routes(Api& api, const RouteContext& context) {
 
   api.serve("POST /v1/admin/pause", [&api, context](std::shared_ptr<Call> call) {
     if (api.state() == ServerState::ready) api.set_state(ServerState::paused);
-    for (const auto& model : context.models.all()) model->engine->pause();
+    for (const auto& model : context.models.all())
+      if (model->engine) model->engine->pause();
     respond_state(*call, "paused");
   });
   api.serve("POST /v1/admin/resume", [&api, context](std::shared_ptr<Call> call) {
-    for (const auto& model : context.models.all()) model->engine->resume();
+    for (const auto& model : context.models.all())
+      if (model->engine) model->engine->resume();
     if (api.state() != ServerState::loading) api.set_state(ServerState::ready);
     respond_state(*call, "ready");
   });

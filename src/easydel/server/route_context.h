@@ -18,6 +18,8 @@
 
 namespace easydel::server {
 
+class EncodeQueue;
+
 // All must outlive the Api's server.
 struct RouteContext {
   const ServeConfig& config;
@@ -26,7 +28,9 @@ struct RouteContext {
 };
 
 // Each adds its routes. Before the server starts.
-void add_chat_route(Api& api, const RouteContext& context);        // /v1/chat/completions
+void add_chat_route(Api& api, const RouteContext& context);  // /v1/chat/completions
+// /v1/embeddings, rerank, score, classify
+void add_embedding_routes(Api& api, const RouteContext& context, EncodeQueue& queue);
 void add_completion_route(Api& api, const RouteContext& context);  // /v1/completions
 // /tokenize and the like, /props, /v1/tools, the engines' metrics, and the administration of what is generated.
 void add_model_routes(Api& api, const RouteContext& context);

@@ -15,6 +15,7 @@
 #include "easydel/esurge/request.h"
 #include "easydel/esurge/results.h"
 #include "easydel/generation/generation_config.h"
+#include "easydel/server/served_encoder.h"
 #include "easydel/text/output/output_parser.h"
 #include "easydel/text/render_chat.h"
 #include "easydel/text/tokenizers/tokenizer.h"
@@ -46,8 +47,9 @@ struct ServedModel {
   std::string fingerprint = {};
   int64_t pages = 0;  // of the KV cache
 
-  // Null in tests that generate nothing.
+  // Null in tests that generate nothing, and where there is an encoder.
   std::shared_ptr<ServedEngine> engine = nullptr;
+  std::shared_ptr<ServedEncoder> encoder = nullptr;              // null: the model generates
   std::shared_ptr<const text::Tokenizer> tokenizer = nullptr;    // null: prompts are ids, and answers have no text
   std::shared_ptr<const text::ChatRenderer> renderer = nullptr;  // null: there is no chat template
   bool takes_content_parts = false;                              // the template takes lists of parts

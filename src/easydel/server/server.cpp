@@ -22,6 +22,7 @@
 #include "easydel/base/names.h"
 #include "easydel/server/api.h"
 #include "easydel/server/conversation_answer.h"
+#include "easydel/server/encode_queue.h"
 #include "easydel/server/http_server.h"
 #include "easydel/server/key_store.h"
 #include "easydel/server/response_store.h"
@@ -109,11 +110,15 @@ struct Server::Parts {
               .timeout_seconds = config.request_timeout_seconds,
               .overload_message = config.overload_message,
               .keys = keys.get()}),
-        api(config, keys.get(), models) {
+        api(config, keys.get(), models),
+        encodes({.max_requests = config.max_waiting_requests.value_or(0),
+                 .timeout_seconds = config.request_timeout_seconds,
+                 .overload_message = config.overload_message}) {
     const RouteContext context{config, models, jobs};
     add_chat_route(api, context);
     add_completion_route(api, context);
     add_model_routes(api, context);
+    add_embedding_routes(api, context, encodes);
     add_message_routes(api, context);
     add_response_routes(api, context, responses);
   }
@@ -147,7 +152,8 @@ struct Server::Parts {
   AnswerJobs jobs;
   Api api;
   std::unique_ptr<HttpServer> http;
-  std::jthread saver;  // ends before what it saves
+  EncodeQueue encodes;  // its thread ends before what it answers to
+  std::jthread saver;   // ends before what it saves
 };
 
 Server::Server(const ServeConfig& config) : parts_(std::make_unique<Parts>(config)) {}
@@ -156,6 +162,7 @@ Server::~Server() {
   // Listeners of the engine may still write to connections, and hold what belongs to them.
   if (!parts_->http) return;
   parts_->jobs.cancel_all({.status = 503, .message = "The server has shut down.", .code = "draining"});
+  parts_->encodes.cancel_all();
   parts_->http->stop();
 }
 
@@ -180,7 +187,7 @@ void Server::add(ServedModel model) {
              "give one of them");
     model.format.tools = named;
   }
-  if (!model.renderer)
+  if (model.engine && !model.renderer)
     log::warning("serve: the model '", model.id,
                  "' has no chat template, so it answers no conversations; give one with model.chat_template");
   p.models.add(std::move(model));
@@ -221,6 +228,7 @@ bool Server::drain(double seconds) {
   if (!whole) {
     constexpr double last_words_seconds = 2;
     p.jobs.cancel_all({.status = 503, .message = "The server is shutting down.", .code = "draining"});
+    p.encodes.cancel_all();
     p.http->drain(last_words_seconds);
   }
   p.http->stop();

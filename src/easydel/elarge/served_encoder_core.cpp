@@ -1,0 +1,169 @@
+// Models that embed or classify whole texts, as the server takes them.
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <utility>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/elarge/served_model.h"
+#include "easydel/models/embedding.h"
+#include "easydel/models/model.h"
+#include "easydel/server/request_checker.h"
+#include "easydel/server/route_context.h"
+
+namespace easydel::elarge {
+namespace {
+
+using server::ClassActivation;
+
+class EncoderBehindServer final : public server::ServedEncoder {
+ public:
+  explicit EncoderBehindServer(std::shared_ptr<const models::Model> model) : model_(std::move(model)) {
+    classifies = model_->task() == models::Task::sequence_classification;
+    vocabulary = model_->vocabulary();
+    if (!classifies) spec_ = models::read_embedding(*model_);
+  }
+
+  std::vector<server::Vector> encode(std::span<const server::EncodedText> texts) override {
+    const at::NoGradGuard no_gradient;
+    std::vector<int64_t> ids, types, begins = {0};
+    for (const server::EncodedText& text : texts) {
+      ids.insert(ids.end(), text.ids.begin(), text.ids.end());
+      types.insert(types.end(), text.type_ids.begin(), text.type_ids.end());
+      types.resize(ids.size());
+      begins.push_back(int64_t(ids.size()));
+    }
+    nn::Pass pass = nn::Pass::over(begins);
+    models::Inputs inputs{at::tensor(ids, at::kLong).to(model_->device())};
+    if (std::ranges::count(types, 0) != std::ssize(types))
+      inputs.token_types = at::tensor(types, at::kLong).to(model_->device());
+    const Tensor hidden = model_->forward(inputs, pass).hidden;
+    const Tensor scores = classifies ? model_->class_head()->scores(hidden, inputs.tokens, pass)
+                                     : models::embeddings(spec_, hidden, inputs.tokens, pass);
+    const Tensor rows = scores.to(at::kCPU, at::kFloat).contiguous();
+    std::vector<server::Vector> out;
+    for (int64_t row = 0; row < rows.size(0); ++row) {
+      const float* const begin = rows.const_data_ptr<float>() + row * rows.size(1);
+      out.emplace_back(begin, begin + rows.size(1));
+    }
+    return out;
+  }
+
+ private:
+  const std::shared_ptr<const models::Model> model_;
+  models::EmbeddingSpec spec_;
+};
+
+std::vector<std::string> labels_of(const models::Model& model) {
+  std::vector<std::string> out;
+  for (int64_t i = 0; i < model.class_head()->spec().labels; ++i) out.push_back(str("LABEL_", i));
+  const Value* const names = model.config().find("id2label");
+  if (!names) return out;
+  for (const auto& [number, name] : names->entries) {
+    size_t at = 0;
+    const auto read = std::from_chars(number.data(), number.data() + number.size(), at);
+    if (read.ec == std::errc() && at < out.size()) out[at] = name.scalar;
+  }
+  return out;
+}
+
+// As the pipeline text-classification of transformers chooses it.
+ClassActivation class_activation(const models::Model& model) {
+  const std::string type = server::text_of(model.config(), "problem_type");
+  if (type == "regression") return ClassActivation::identity;
+  const bool apart = type == "multi_label_classification" || model.class_head()->spec().labels == 1;
+  return apart ? ClassActivation::sigmoid : ClassActivation::softmax;
+}
+
+// A small file of sentence-transformers beside the model; null if it is not there.
+Value side_file(const models::Model& model, const char* name) {
+  const std::filesystem::path file = model.folder() / name;
+  return model.folder().empty() || !files::is_file(file) ? Value() : parse_file(file);
+}
+
+constexpr const char* settings_file = "config_sentence_transformers.json";
+
+// As CrossEncoder of sentence-transformers chooses it: by the name of a torch module, else sigmoid.
+ClassActivation pair_activation(const models::Model& model) {
+  const Value settings = side_file(model, settings_file);
+  std::string name = server::text_of(settings, "activation_fn");
+  const Value* const section = server::member(model.config(), "sentence_transformers");
+  if (name.empty() && section) name = server::text_of(*section, "activation_fn");
+  if (name.empty()) name = server::text_of(model.config(), "sbert_ce_default_activation_function");
+  if (name.empty() || name.ends_with(".Sigmoid")) return ClassActivation::sigmoid;
+  if (name.ends_with(".Identity")) return ClassActivation::identity;
+  refuse(FilePlace{(model.folder() / "config.json").string()},
+         str("the activation of pairs' scores '", name, "' is not supported yet"), "supported: Sigmoid, Identity");
+}
+
+bool is_of_sentence_transformers(const models::Model& model) {
+  return !model.folder().empty() && files::is_file(model.folder() / "modules.json");
+}
+
+std::optional<std::vector<int64_t>> dimensions_of(const models::Model& model) {
+  const Value& config = model.config();
+  if (const Value* const list = config.find("matryoshka_dimensions"); list && list->is_list()) {
+    std::vector<int64_t> out;
+    for (const Value& one : list->items)
+      if (const auto number = one.as_int()) out.push_back(*number);
+    return out;
+  }
+  const Value* const any = config.find("is_matryoshka");
+  if (any && any->as_bool().value_or(false)) return std::vector<int64_t>{};
+  return std::nullopt;
+}
+
+// What sentence-transformers puts before every text unless its caller names another prompt.
+std::string default_prompt(const models::Model& model) {
+  const Value settings = side_file(model, settings_file);
+  const std::string name = server::text_of(settings, "default_prompt_name");
+  const Value* const prompts = server::member(settings, "prompts");
+  return name.empty() || !prompts ? "" : server::text_of(*prompts, name);
+}
+
+// The length that sentence-transformers cuts texts to, if it is less than the model's own.
+int64_t max_tokens(const models::Model& model) {
+  int64_t out = model.max_positions();
+  for (const auto& [file, key] : {std::pair{"sentence_bert_config.json", "max_seq_length"},
+                                  std::pair{"tokenizer_config.json", "model_max_length"}}) {
+    const Value settings = side_file(model, file);
+    const Value* const length = server::member(settings, key);
+    const std::optional<int64_t> given = length ? length->as_int() : std::nullopt;
+    if (given && *given > 0 && (out == 0 || *given < out)) out = *given;
+  }
+  return out;
+}
+
+}  // namespace
+
+bool is_encoder(const models::Model& model) {
+  return model.task() == models::Task::base || model.task() == models::Task::sequence_classification ||
+         is_of_sentence_transformers(model);
+}
+
+server::ServedModel served_encoder(std::shared_ptr<const models::Model> model,
+                                   std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config) {
+  server::ServedModel out;
+  out.id = served_name(config);
+  out.created = server::seconds_since_1970();
+  out.max_model_len = max_tokens(*model);
+  out.root = config.model.name_or_path;
+  out.config = config.esurge;
+  out.tokenizer = std::move(tokenizer);
+  auto encoder = std::make_shared<EncoderBehindServer>(model);
+  if (encoder->classifies) {
+    encoder->labels = labels_of(*model);
+    encoder->class_activation = class_activation(*model);
+    encoder->pair_activation = pair_activation(*model);
+  } else {
+    encoder->prompt = default_prompt(*model);
+    encoder->dimensions = dimensions_of(*model);
+  }
+  out.encoder = std::move(encoder);
+  return out;
+}
+
+}  // namespace easydel::elarge
