@@ -22,6 +22,7 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       {"data/source_txt.cpp", "data/rows_test.cpp"},
       // Rows that are read without a dataset are read in these.
       {"data/inform_reader.cpp", "data/check_rows_test.cpp"},
+      {"data/example_block.cpp", "data/example_blocks_test.cpp"},
       // Formats are small, and one test compares them.
       {"data/format_alpaca.cpp", "data/row_formats_test.cpp"},
       {"data/format_dolly.cpp", "data/row_formats_test.cpp"},

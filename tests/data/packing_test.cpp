@@ -24,6 +24,21 @@ std::vector<Example> documents(std::initializer_list<int> sizes) {
   return out;
 }
 
+std::vector<Example> pack(const std::vector<Example>& documents, Packing packing, int64_t row_length,
+                          PackingReport& report) {
+  ExampleBlocks blocks;
+  for (const Example& one : documents) blocks.add(one);
+  blocks.finish();
+  const PackedRows packed(blocks, {}, packing, row_length, report);
+  std::vector<Example> rows;
+  for (int64_t i = 0; i < packed.size(); ++i) {
+    rows.push_back(packed.at(blocks, i));
+    EXPECT_EQ(packed.tokens_of(i), int64_t(rows.back().tokens.size()));
+    EXPECT_EQ(packed.labels_of(blocks, i), rows.back().labelled());
+  }
+  return rows;
+}
+
 std::vector<std::vector<int32_t>> lengths(const std::vector<Example>& rows) {
   std::vector<std::vector<int32_t>> out;
   for (const Example& row : rows) out.push_back(row.lengths);

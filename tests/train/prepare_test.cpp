@@ -88,12 +88,13 @@ TEST(Prepare, RowsBecomeWhatTrlMakesOfThem) {
     }
     auto dataset = data::Dataset::build(options, preparation(*method, trainer.method()));
     const auto& expected = one.find("expected")->items;
-    ASSERT_EQ(dataset.examples().size(), expected.size()) << name;
+    ASSERT_EQ(dataset.examples_count(), int64_t(expected.size())) << name;
     for (size_t i = 0; i < expected.size(); ++i) {
       const data::Example want = pair ? expected_pair(expected[i]) : expected_text(expected[i]);
-      EXPECT_EQ(dataset.examples()[i].tokens, want.tokens) << name << " row " << i;
-      EXPECT_EQ(dataset.examples()[i].labels, want.labels) << name << " row " << i;
-      EXPECT_EQ(dataset.examples()[i].lengths, want.lengths) << name << " row " << i;
+      const data::Example example = dataset.at(int64_t(i));
+      EXPECT_EQ(example.tokens, want.tokens) << name << " row " << i;
+      EXPECT_EQ(example.labels, want.labels) << name << " row " << i;
+      EXPECT_EQ(example.lengths, want.lengths) << name << " row " << i;
     }
   }
 }

@@ -90,9 +90,11 @@ TEST(PreparedAnswers, AreWhatTrlMakesOfThem) {
       continue;
     }
     auto dataset = data::Dataset::build(options, preparation(*method, trainer.method()));
-    ASSERT_EQ(dataset.examples().size(), expected.size());
+    std::vector<data::Example> examples;
+    for (int64_t i = 0; i < dataset.examples_count(); ++i) examples.push_back(dataset.at(i));
+    ASSERT_EQ(examples.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
-      const data::Example& example = dataset.examples()[i];
+      const data::Example& example = examples[i];
       std::vector<Sequence> want;
       for (const Value& sequence : expected[i].find("sequences")->items) want.push_back(recorded(sequence));
       const bool classes = expected[i].find("sequences")->items[0].find("labels") != nullptr;
@@ -108,7 +110,7 @@ TEST(PreparedAnswers, AreWhatTrlMakesOfThem) {
     // Mismatched pairs are made of micro-batches of three.
     for (size_t begin = 0; begin < expected.size() && expected[0].find("mismatched"); begin += 3) {
       std::vector<const data::Example*> micro;
-      for (size_t i = begin; i < std::min(begin + 3, expected.size()); ++i) micro.push_back(&dataset.examples()[i]);
+      for (size_t i = begin; i < std::min(begin + 3, expected.size()); ++i) micro.push_back(&examples[i]);
       const Batch batch = method->collate_part(micro, 0, micro.size());
       const auto* const ids = batch.tokens.const_data_ptr<int64_t>();
       for (size_t i = 0; i < micro.size(); ++i) {

@@ -175,7 +175,7 @@ class SignallingSource final : public BatchSource {
   int64_t steps_in_epoch() const override { return rows_->steps_in_epoch(); }
   Value cursor(int64_t step) const override { return rows_->cursor(step); }
   std::string fingerprint() const override { return rows_->fingerprint(); }
-  std::span<data::Example> examples() override { return rows_->examples(); }
+  data::Dataset* dataset() override { return rows_->dataset(); }
   std::vector<MicroBatch> step(int64_t step) override {
     if (step == at_) raise(SIGTERM);
     return rows_->step(step);

@@ -31,14 +31,15 @@ class InformExamples {
         report_(out.report),
         origins_(out.origins) {}
 
-  std::vector<Example> read() {
+  // Returns how many there are.
+  int64_t read() {
     reader_.read([&](PreparedRow& row) {
       take(row);
       return true;
     });
     add_further();
     if (options_.on_rows) options_.on_rows(report_.rows);
-    return std::move(examples_);
+    return examples_;
   }
 
   void tell() const {
@@ -79,12 +80,13 @@ class InformExamples {
   }
 
   void add(Example example, const std::string& where) {
-    examples_.push_back(std::move(example));
-    if (!options_.keep_origins) return;
-    Example& added = examples_.back();
-    added.set(
-        {row_column, Column::Per::sequence, std::vector<int64_t>(added.lengths.size(), int64_t(origins_.size()))});
-    origins_.push_back({index_, where});
+    if (options_.keep_origins) {
+      const auto row = int64_t(origins_.size());
+      example.set({row_column, Column::Per::sequence, std::vector<int64_t>(example.lengths.size(), row)});
+      origins_.push_back({index_, where});
+    }
+    out_.examples.add(example);
+    ++examples_;
   }
 
   void add_further() {
@@ -125,7 +127,7 @@ class InformExamples {
   ReadExamples& out_;
   DatasetReport& report_;
   std::vector<RowOrigin>& origins_;
-  std::vector<Example> examples_;
+  int64_t examples_ = 0;
   struct Further {
     Example example;
     std::string where;
@@ -170,32 +172,6 @@ void tell(const DatasetOptions& options, const DatasetReport& report) {
   if (options.packing != Packing::none) log::info(options.section, ": ", report.packing.text());
 }
 
-// If some examples have weights, all get them: a dataset's examples have the same columns.
-void complete_weights(std::vector<Example>& examples) {
-  const auto has_weights = [](const Example& example) { return example.find(loss_weights) != nullptr; };
-  if (std::ranges::none_of(examples, has_weights)) return;
-  for (Example& example : examples)
-    if (!has_weights(example))
-      example.set({loss_weights, Column::Per::token, std::vector<float>(example.tokens.size(), 1)});
-}
-
-// Documents in the order of the first epoch, so that packed rows mix and shuffle them, too.
-std::vector<Example> in_order(std::vector<Example> documents, const EpochOrder& order) {
-  const std::vector<int64_t> epoch = order.epoch(0);
-  std::vector<int64_t> uses(documents.size(), 0);  // a mixture may repeat some
-  for (const int64_t index : epoch) ++uses[size_t(index)];
-  std::vector<Example> out;
-  out.reserve(epoch.size());
-  for (const int64_t index : epoch) {
-    Example& document = documents[size_t(index)];
-    if (--uses[size_t(index)] > 0)
-      out.push_back(document);
-    else
-      out.push_back(std::move(document));
-  }
-  return out;
-}
-
 [[noreturn]] void refuse_empty(const DatasetOptions& options, const DatasetReport& report) {
   refuse(options.section,
          str("there is nothing to train on in ", counted(report.rows, "row"),
@@ -229,7 +205,7 @@ void check_first_rows(const DatasetOptions& options, const Prepare& prepare) {
     InformConfig& inform = first.informs[i];
     inform.num_rows = std::min(inform.num_rows.value_or(rows_to_check), rows_to_check);
     const int64_t before = report.rows + report.skipped;
-    found |= !InformExamples(first, i, prepare, read).read().empty();
+    found |= InformExamples(first, i, prepare, read).read() > 0;
     found |= report.rows + report.skipped - before == rows_to_check;  // later rows may have what these lack
   }
   if (!found) refuse_empty(options, report);
@@ -240,35 +216,37 @@ Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
   if (options.decontamination) read.repeated = evaluated_words(options);
   for (size_t i = 0; i < options.informs.size(); ++i) {
     InformExamples inform(options, i, prepare, read);
-    read.informs.push_back(inform.read());
+    read.sizes.push_back(inform.read());
     inform.tell();
   }
   return assemble(options, std::move(read));
 }
 
-Dataset Dataset::assemble(const DatasetOptions& options, ReadExamples read) {
-  DatasetReport& report = read.report;
-  std::vector<Example> examples;
-  std::vector<int64_t> sizes;
-  for (std::vector<Example>& own : read.informs) {
-    sizes.push_back(int64_t(own.size()));
-    std::move(own.begin(), own.end(), std::back_inserter(examples));
-    own = {};
-  }
-  if (examples.empty()) refuse_empty(options, report);
-  complete_weights(examples);
+Dataset Dataset::assemble(const DatasetOptions& options, ReadExamples read) { return {options, std::move(read)}; }
+
+Dataset::Dataset(const DatasetOptions& options, ReadExamples read)
+    : examples_(std::move(read.examples)),
+      order_({}, {}, false, 0),
+      report_(std::move(read.report)),
+      origins_(std::move(read.origins)) {
+  examples_.finish();
+  if (examples_.size() == 0) refuse_empty(options, report_);
   BlockMixture mixture = options.mixture;
   mixture.weights = options.weights;
-  EpochOrder order(sizes, mixture, options.shuffled, options.seed);
+  repeats_ = mixture.on;
+  order_ = EpochOrder(read.sizes, mixture, options.shuffled, options.seed);
   if (options.packing != Packing::none) {
+    // Documents in the order of the first epoch, so that packed rows mix and shuffle them, too.
+    std::vector<int64_t> documents;
     if (mixture.on || options.shuffle_documents)
-      examples = in_order(std::move(examples), EpochOrder(sizes, mixture, options.shuffle_documents, options.seed));
-    examples = pack(std::move(examples), options.packing, options.row_length, report.packing);
-    order = EpochOrder({int64_t(examples.size())}, {}, options.shuffled, options.seed);
-    ::malloc_trim(0);  // gives the memory of the documents back to the system
+      documents = EpochOrder(read.sizes, mixture, options.shuffle_documents, options.seed).epoch(0);
+    packed_.emplace(examples_, documents, options.packing, options.row_length, report_.packing);
+    order_ = EpochOrder({packed_->size()}, {}, options.shuffled, options.seed);
+    repeats_ = false;
   }
-  tell(options, report);
-  return {std::move(examples), std::move(order), std::move(report), std::move(read.origins)};
+  tell(options, report_);
+  fingerprint_ = compute_fingerprint();
+  ::malloc_trim(0);  // gives the memory of what was read back to the system
 }
 
 Value DatasetReport::bad_rows() const {
@@ -288,35 +266,77 @@ std::vector<RowOrigin> Dataset::origins(const Example& example) const {
   return out;
 }
 
+Example Dataset::at(int64_t index) const {
+  Example out = packed_ ? packed_->at(examples_, index) : examples_.at(index);
+  for (const Added& added : added_) {
+    const int64_t begin = added.begins[size_t(index)];
+    if (begin < 0) continue;
+    const auto first = added.numbers.begin() + begin;
+    out.set({added.name, Column::Per::sequence, std::vector<float>(first, first + std::ptrdiff_t(out.lengths.size()))});
+  }
+  return out;
+}
+
+int64_t Dataset::tokens_of(int64_t index) const {
+  return packed_ ? packed_->tokens_of(index) : examples_.tokens_of(index);
+}
+
+int64_t Dataset::labels_of(int64_t index) const {
+  return packed_ ? packed_->labels_of(examples_, index) : examples_.labels_of(index);
+}
+
+void Dataset::add_numbers(int64_t index, const std::string& name, std::span<const float> numbers) {
+  auto found = std::ranges::find(added_, name, &Added::name);
+  if (found == added_.end()) {
+    added_.push_back({name, std::vector<int64_t>(size_t(examples_count()), -1), {}});
+    found = std::prev(added_.end());
+  }
+  found->begins.at(size_t(index)) = int64_t(found->numbers.size());
+  found->numbers.insert(found->numbers.end(), numbers.begin(), numbers.end());
+}
+
+// `of_all`: the sum over all examples, each once.
+template <class Count>
+int64_t Dataset::sum_of_epoch(int64_t of_all, Count count) const {
+  if (!repeats_) return of_all;
+  int64_t sum = 0;
+  for (const int64_t i : epoch(0)) sum += count(i);
+  return sum;
+}
+
 int64_t Dataset::tokens() const {
-  int64_t count = 0;
-  for (const int64_t i : epoch(0)) count += int64_t(at(i).tokens.size());
-  return count;
+  return sum_of_epoch(packed_ ? report_.packing.tokens : examples_.tokens(),
+                      [this](int64_t i) { return tokens_of(i); });
 }
 
 int64_t Dataset::labels() const {
-  int64_t count = 0;
-  for (const int64_t i : epoch(0)) count += at(i).labelled();
-  return count;
+  int64_t all = packed_ ? 0 : examples_.labels();
+  for (int64_t row = 0; packed_ && row < packed_->size(); ++row) all += packed_->labels_of(examples_, row);
+  return sum_of_epoch(all, [this](int64_t i) { return labels_of(i); });
 }
 
 int64_t Dataset::longest() const {
-  size_t most = 0;
-  for (const Example& example : examples_) most = std::max(most, example.tokens.size());
-  return int64_t(most);
+  if (!packed_) return examples_.longest();
+  int64_t most = 0;
+  for (int64_t row = 0; row < packed_->size(); ++row) most = std::max(most, packed_->tokens_of(row));
+  return most;
 }
 
-std::string fingerprint(std::span<const Example> examples) {
+std::string Dataset::compute_fingerprint() const {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a over 32-bit words
   const auto add = [&](uint32_t word) { hash = (hash ^ word) * 0x100000001b3; };
-  for (const Example& example : examples)
+  for (int64_t i = 0; i < examples_count(); ++i) {
+    const Example example = at(i);
     for (const auto* words : {&example.tokens, &example.labels, &example.lengths}) {
       add(uint32_t(words->size()));
       for (const int32_t word : *words) add(uint32_t(word));
     }
-  for (const Example& example : examples)
-    if (const Column* const weights = example.find(loss_weights))
-      for (const float weight : std::get<std::vector<float>>(weights->values)) add(std::bit_cast<uint32_t>(weight));
+  }
+  for (int64_t i = 0; examples_.has(loss_weights) && i < examples_count(); ++i) {
+    const Example example = at(i);
+    for (const float weight : std::get<std::vector<float>>(example.find(loss_weights)->values))
+      add(std::bit_cast<uint32_t>(weight));
+  }
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
   return digits;

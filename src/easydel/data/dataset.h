@@ -1,5 +1,5 @@
-// A dataset in memory as examples: read, prepared by the method, packed, mixed; and the order in which an epoch uses
-// them.
+// A run's data as examples: read, prepared by the method, packed, mixed; and the order in which an epoch uses them.
+// They are kept as arrays of 2 or 4 bytes a token, and put together one by one.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/data/epoch_order.h"
-#include "easydel/data/example.h"
+#include "easydel/data/example_blocks.h"
 #include "easydel/data/mixture_config.h"
 #include "easydel/data/packing.h"
 #include "easydel/data/row_kinds.h"
@@ -68,9 +68,6 @@ struct DatasetOptions {
   std::function<void(int64_t rows)> on_rows = {};  // called now and then with the number of rows prepared so far
 };
 
-// Of the examples' tokens, labels and lengths; equal for equal ones.
-std::string fingerprint(std::span<const Example> examples);
-
 struct DatasetReport {
   int64_t rows = 0, dropped = 0, too_long = 0, cut_rows = 0, cut_tokens = 0;
   int64_t copies = 0;                     // left out by deduplicate
@@ -88,9 +85,10 @@ struct RowOrigin {
   std::string where;  // "train.jsonl:17"
 };
 
-// The examples of each inform, in the order of its rows.
+// The examples of all informs, in the order of their rows.
 struct ReadExamples {
-  std::vector<std::vector<Example>> informs;
+  ExampleBlocks examples;
+  std::vector<int64_t> sizes;      // examples of each inform
   std::vector<RowOrigin> origins;  // of all examples, with keep_origins
   DatasetReport report;
   std::unordered_set<uint64_t> seen;         // digests of the rows' words, with deduplicate
@@ -107,29 +105,43 @@ class Dataset {
 
   int64_t size() const { return order_.size(); }  // examples in an epoch
   std::vector<int64_t> epoch(int64_t epoch) const { return order_.epoch(epoch); }
-  int64_t examples_count() const { return int64_t(examples_.size()); }  // each once
-  const Example& at(int64_t index) const { return examples_[size_t(index)]; }
-  std::vector<Example>& examples() { return examples_; }
+  int64_t examples_count() const { return packed_ ? packed_->size() : examples_.size(); }  // each once
+  // An example by its index. It is put together anew by every call. Several threads may call at once.
+  Example at(int64_t index) const;
+  int64_t tokens_of(int64_t index) const;
+  int64_t labels_of(int64_t index) const;
+  // Gives an example numbers of a method's own, one for each of its sequences; not while other threads read.
+  void add_numbers(int64_t index, const std::string& name, std::span<const float> numbers);
   int64_t tokens() const;   // in an epoch
   int64_t labels() const;   // in an epoch
   int64_t longest() const;  // tokens of the longest example
-  // Of everything in it; equal for equal data.
-  std::string fingerprint() const { return data::fingerprint(examples_); }
+  // Of all examples' tokens, labels, lengths and weights; equal for equal data.
+  const std::string& fingerprint() const { return fingerprint_; }
   const DatasetReport& report() const { return report_; }
   // With keep_origins: where each sequence of an example comes from. In rows packed as one stream only the first
   // document of each row is known.
   std::vector<RowOrigin> origins(const Example& example) const;
 
  private:
-  Dataset(std::vector<Example> examples, EpochOrder order, DatasetReport report, std::vector<RowOrigin> origins)
-      : examples_(std::move(examples)),
-        order_(std::move(order)),
-        report_(std::move(report)),
-        origins_(std::move(origins)) {}
-  std::vector<Example> examples_;
+  // Numbers that were added to the examples.
+  struct Added {
+    std::string name;
+    std::vector<int64_t> begins;  // of each example, in `numbers`; -1: it has none
+    std::vector<float> numbers;
+  };
+  Dataset(const DatasetOptions& options, ReadExamples read);
+  template <class Count>
+  int64_t sum_of_epoch(int64_t of_all, Count count) const;
+  std::string compute_fingerprint() const;
+
+  ExampleBlocks examples_;  // or documents, if they are packed
+  std::optional<PackedRows> packed_;
   EpochOrder order_;
   DatasetReport report_;
   std::vector<RowOrigin> origins_;  // of the rows, which the column "row" numbers
+  std::vector<Added> added_;
+  bool repeats_ = false;  // an epoch has some examples more often than others
+  std::string fingerprint_;
 };
 
 // Reads and prepares the first rows of each inform, and throws what Dataset::build would throw because of them.

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "easydel/data/example.h"
+#include "easydel/data/example_blocks.h"
 
 namespace easydel::data {
 
@@ -27,8 +28,40 @@ struct PackingReport {
   std::string text() const;                     // one line for the log
 };
 
-// Every document is an Example of one sequence. Labels are already shifted, so the last token of a piece still predicts
-// the first token of the next.
-std::vector<Example> pack(std::vector<Example> documents, Packing packing, int64_t row_length, PackingReport& report);
+// The rows that documents are packed into: which part of which document lies where. A row is put together when it is
+// asked for. Every document is an Example of one sequence. Labels are already shifted, so the last token of a piece
+// still predicts the first token of the next.
+class PackedRows {
+ public:
+  // `order`: the documents to pack, by index and perhaps repeated; empty: all as they are.
+  PackedRows(const ExampleBlocks& documents, const std::vector<int64_t>& order, Packing packing, int64_t row_length,
+             PackingReport& report);
+
+  int64_t size() const { return int64_t(ends_.size()); }
+  int64_t tokens_of(int64_t row) const;
+  int64_t labels_of(const ExampleBlocks& documents, int64_t row) const;
+  // Bug: columns of the documents are not alike, or of whole examples.
+  Example at(const ExampleBlocks& documents, int64_t row) const;
+
+ private:
+  struct Piece {
+    int64_t document = 0;
+    int32_t begin = 0, end = 0;  // its tokens
+    int32_t size() const { return end - begin; }
+  };
+  std::span<const Piece> pieces_of(int64_t row) const;
+  void fill(const std::vector<Piece>& documents, int32_t row_length, PackingReport& report);
+  std::vector<Piece> fitted(const std::vector<Piece>& documents, int32_t row_length, bool split, PackingReport& report);
+  void take(const std::vector<Piece>& fitted, const std::vector<std::vector<uint32_t>>& bins);
+  // The next token, which the piece's last one would predict, was cut off.
+  bool is_cut(const ExampleBlocks& documents, const Piece& piece) const;
+  static std::vector<uint32_t> longest_first(const std::vector<Piece>& pieces);
+  static std::vector<std::vector<uint32_t>> best_fit(const std::vector<Piece>& pieces, int32_t row_length);
+  static std::vector<std::vector<uint32_t>> first_fit(const std::vector<Piece>& pieces, int32_t row_length);
+
+  Packing packing_;
+  std::vector<Piece> pieces_;  // of all rows
+  std::vector<int64_t> ends_;  // of each row, in pieces_
+};
 
 }  // namespace easydel::data

@@ -26,7 +26,7 @@ class Table {
       : where_(where), dataset_(dataset) {
     bool packed = false, masked = false, continued = false;
     for (int64_t i = 0; i < dataset.examples_count(); ++i) {
-      const Example& example = dataset.at(i);
+      const Example example = dataset.at(i);
       if (example.find(loss_weights))
         refuse(where, "saving weights of tokens is not built yet", "leave out weight_field and weights of messages");
       packed |= example.lengths.size() > 1;
@@ -51,7 +51,8 @@ class Table {
 
   Lists row(int64_t i) const {
     Lists out;
-    for (const SavedColumn& column : columns_) out.push_back(column.values({dataset_.at(i), i + 1, where_}));
+    const Example example = dataset_.at(i);
+    for (const SavedColumn& column : columns_) out.push_back(column.values({example, i + 1, where_}));
     return out;
   }
 

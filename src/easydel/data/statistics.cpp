@@ -38,12 +38,9 @@ void count_roles(const TypedRow& row, std::map<std::string, int64_t>& roles) {
       if (const Value* const role = message.is_map() ? message.find("role") : nullptr) ++roles[role->scalar];
 }
 
-PackingStatistics packed_by(Packing packing, const std::vector<std::vector<Example>>& informs, int64_t row_length) {
+PackingStatistics packed_by(Packing packing, const ExampleBlocks& documents, int64_t row_length) {
   PackingStatistics out{std::string(word_of(packing)), {}, 0};
-  std::vector<Example> documents;
-  for (const auto& own : informs)
-    for (const Example& example : own) documents.push_back(example);
-  const auto rows = int64_t(pack(std::move(documents), packing, row_length, out.report).size());
+  const int64_t rows = PackedRows(documents, {}, packing, row_length, out.report).size();
   if (rows > 0) out.density = double(out.report.tokens) / double(rows * row_length);
   return out;
 }
@@ -98,7 +95,6 @@ Statistics statistics_of(const RunData& data) {
   for (size_t i = 0; i < options.informs.size(); ++i) {
     InformStatistics& inform = out.informs.emplace_back();
     inform.name = names[i];
-    std::vector<Example>& examples = read.informs.emplace_back();
     InformReader(options, i, data.prepare).read([&](PreparedRow& row) {
       if (row.ends_file) throw *row.error;
       ++inform.rows;
@@ -113,16 +109,18 @@ Statistics statistics_of(const RunData& data) {
       inform.learned += example.labelled();
       inform.lengths.push_back(int32_t(example.tokens.size()));
       inform.duplicates += !seen.insert(digest(example)).second;
-      examples.push_back(std::move(*row.prepared.example));
+      read.examples.add(example);
       return true;
     });
+    read.sizes.push_back(inform.examples);
     std::ranges::sort(inform.lengths);
   }
   out.row_length = options.row_length > 0 ? options.row_length : data.max_length.value_or(0);
+  read.examples.finish();
   const log::Quiet quiet;
   if (data.packs && out.row_length > 0)
-    for (const Packing packing : strategies) out.packings.push_back(packed_by(packing, read.informs, out.row_length));
-  if (std::ranges::all_of(read.informs, [](const auto& own) { return own.empty(); })) return out;
+    for (const Packing packing : strategies) out.packings.push_back(packed_by(packing, read.examples, out.row_length));
+  if (read.examples.size() == 0) return out;
   out.examples_in_epoch = Dataset::assemble(options, std::move(read)).size();
   out.updates_in_epoch = (out.examples_in_epoch + data.examples_per_update - 1) / data.examples_per_update;
   if (data.max_steps_in_epoch) out.updates_in_epoch = std::min(out.updates_in_epoch, *data.max_steps_in_epoch);

@@ -6,6 +6,15 @@
 
 namespace easydel::train {
 
+std::vector<std::vector<ExampleSize>> BatchSource::sizes(int64_t number) {
+  std::vector<std::vector<ExampleSize>> out;
+  for (const MicroBatch& micro : step(number)) {
+    out.emplace_back();
+    for (const data::Example* example : micro)
+      out.back().push_back({int64_t(example->tokens.size()), example->labelled()});
+  }
+  return out;
+}
 std::vector<const data::Example*> BatchSource::take(int64_t, int64_t) {
   throw Bug("examples are taken from a source without an order");
 }
@@ -26,20 +35,43 @@ const std::vector<int64_t>& DatasetSource::order_of(int64_t epoch) {
 }
 
 std::vector<const data::Example*> DatasetSource::take(int64_t begin, int64_t count) {
-  std::vector<const data::Example*> out;
+  taken_.clear();
   for (int64_t i = begin; i < begin + count; ++i)
-    out.push_back(&dataset_->at(order_of(i / dataset_->size())[size_t(i % dataset_->size())]));
+    taken_.push_back(dataset_->at(order_of(i / dataset_->size())[size_t(i % dataset_->size())]));
+  std::vector<const data::Example*> out;
+  for (const data::Example& example : taken_) out.push_back(&example);
+  return out;
+}
+
+std::vector<std::vector<int64_t>> DatasetSource::indices(int64_t step) {
+  const std::vector<int64_t>& order = order_of(step / steps_);
+  const int64_t begin = step % steps_ * update_, end = std::min(begin + update_, dataset_->size());
+  const int64_t part = update_ / parts_;
+  std::vector<std::vector<int64_t>> out;
+  for (int64_t i = begin; i < end; i += part) {
+    std::vector<int64_t>& micro = out.emplace_back();
+    for (int64_t k = i; k < std::min(i + part, end); ++k) micro.push_back(order[size_t(k)]);
+  }
   return out;
 }
 
 std::vector<MicroBatch> DatasetSource::step(int64_t step) {
-  const std::vector<int64_t>& order = order_of(step / steps_);
-  const int64_t begin = step % steps_ * update_, end = std::min(begin + update_, dataset_->size());
-  const int64_t part = update_ / parts_;
+  const auto all = indices(step);
+  of_step_.clear();
+  of_step_.reserve(size_t(update_));
   std::vector<MicroBatch> out;
-  for (int64_t i = begin; i < end; i += part) {
-    MicroBatch& micro = out.emplace_back();
-    for (int64_t k = i; k < std::min(i + part, end); ++k) micro.push_back(&dataset_->at(order[size_t(k)]));
+  for (const std::vector<int64_t>& micro : all) {
+    out.emplace_back();
+    for (const int64_t index : micro) out.back().push_back(&of_step_.emplace_back(dataset_->at(index)));
+  }
+  return out;
+}
+
+std::vector<std::vector<ExampleSize>> DatasetSource::sizes(int64_t step) {
+  std::vector<std::vector<ExampleSize>> out;
+  for (const std::vector<int64_t>& micro : indices(step)) {
+    out.emplace_back();
+    for (const int64_t index : micro) out.back().push_back({dataset_->tokens_of(index), dataset_->labels_of(index)});
   }
   return out;
 }

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,19 +13,25 @@ namespace easydel::train {
 
 using MicroBatch = std::vector<const data::Example*>;
 
+struct ExampleSize {
+  int64_t tokens = 0, labelled = 0;
+};
+
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
   virtual int64_t steps_in_epoch() const = 0;
   // The micro-batches of a step (from 0), of all ranks. The last one of an epoch may be smaller; none is empty. The
-  // examples are valid until the next call.
+  // examples are valid until the next call of step.
   virtual std::vector<MicroBatch> step(int64_t step) = 0;
   // Epoch and index of the step's first example, for readers of a checkpoint.
   virtual Value cursor(int64_t step) const = 0;
   virtual std::string fingerprint() const = 0;
-  virtual std::span<data::Example> examples() { return {}; }
-  // The examples at [begin, begin + count) of all epochs after each other, valid as long as the source; an epoch has
-  // examples_in_epoch(). For methods that make their own examples from prompts. Bug unless the source has an order.
+  // How large the examples of step() are, without making them.
+  virtual std::vector<std::vector<ExampleSize>> sizes(int64_t step);
+  virtual data::Dataset* dataset() { return nullptr; }  // that the examples come from; null: from none
+  // The examples at [begin, begin + count) of all epochs after each other, valid until the next call of take; an epoch
+  // has examples_in_epoch(). For methods that make their own examples from prompts. Bug unless the source has an order.
   virtual std::vector<const data::Example*> take(int64_t begin, int64_t count);
   virtual int64_t examples_in_epoch() const;
 };
@@ -38,18 +43,22 @@ class DatasetSource final : public BatchSource {
   int64_t steps_in_epoch() const override { return steps_; }
   std::vector<MicroBatch> step(int64_t step) override;
   Value cursor(int64_t step) const override;
+  std::vector<std::vector<ExampleSize>> sizes(int64_t step) override;
   std::string fingerprint() const override { return dataset_->fingerprint(); }
-  std::span<data::Example> examples() override { return dataset_->examples(); }
+  data::Dataset* dataset() override { return dataset_.get(); }
   std::vector<const data::Example*> take(int64_t begin, int64_t count) override;
   int64_t examples_in_epoch() const override { return dataset_->size(); }
 
  private:
-  std::shared_ptr<data::Dataset> dataset_;
   const std::vector<int64_t>& order_of(int64_t epoch);
+  // The indices of a step's examples, by micro-batch.
+  std::vector<std::vector<int64_t>> indices(int64_t step);
 
+  std::shared_ptr<data::Dataset> dataset_;
   int64_t update_, parts_, steps_;
   int64_t epoch_ = -1;
   std::vector<int64_t> order_;  // of epoch_
+  std::vector<data::Example> of_step_, taken_;
 };
 
 }  // namespace easydel::train

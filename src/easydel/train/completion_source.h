@@ -43,7 +43,7 @@ class CompletionSource final : public BatchSource {
   std::vector<MicroBatch> step(int64_t step) override;
   Value cursor(int64_t step) const override { return rows_->cursor(step); }
   std::string fingerprint() const override { return rows_->fingerprint(); }
-  std::span<data::Example> examples() override { return rows_->examples(); }
+  data::Dataset* dataset() override { return rows_->dataset(); }
 
  private:
   std::unique_ptr<BatchSource> rows_;

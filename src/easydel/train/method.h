@@ -96,7 +96,7 @@ struct Forwarding {
 
 // All examples that a run will use, before its first step.
 struct Examination {
-  std::vector<std::span<data::Example>> sets;  // to train on, and to evaluate on
+  std::vector<data::Dataset*> sets;  // to train on, and to evaluate on
   const Forwarding& forwarding;
   const Ranks& ranks;
   std::filesystem::path folder;  // of the run, for what a resumed run should not compute again

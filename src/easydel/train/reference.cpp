@@ -113,13 +113,18 @@ SequenceScores Reference::score(const Batch& batch, Forwarding how, nn::ScoreOpt
 }
 
 void Reference::precompute(const Examination& of, const Column& column) {
-  std::vector<data::Example*> examples;
+  struct Place {
+    data::Dataset* set = nullptr;
+    int64_t index = 0;
+  };
+  std::vector<Place> examples;
   std::string data;
   size_t count = 0;
-  for (const std::span<data::Example> set : of.sets) {
-    data += data::fingerprint(set);
-    for (data::Example& example : set)
-      if (!example.find(column.name)) examples.push_back(&example), count += example.lengths.size();
+  for (data::Dataset* const set : of.sets) {
+    data += set->fingerprint();
+    for (int64_t i = 0; i < set->examples_count(); ++i)
+      if (const data::Example example = set->at(i); !example.find(column.name))
+        examples.push_back({set, i}), count += example.lengths.size();
   }
   if (examples.empty()) return;
   const std::string fingerprint = str(column.name, " ", column.kind, " of ", hash_over_ranks(*model_, of.ranks),
@@ -131,27 +136,32 @@ void Reference::precompute(const Examination& of, const Column& column) {
   if (!kept) numbers.assign(count, 0.0f);
   size_t done = 0;
   for (size_t begin = 0; begin < examples.size();) {
-    const size_t sequences = examples[begin]->lengths.size();
-    std::vector<const data::Example*> part;
+    std::vector<data::Example> part;
     int64_t tokens = 0;
     while (begin + part.size() < examples.size()) {
-      const data::Example& next = *examples[begin + part.size()];
-      if (next.lengths.size() != sequences ||
-          (!part.empty() && tokens + int64_t(next.tokens.size()) > tokens_at_a_time))
+      const Place& place = examples[begin + part.size()];
+      data::Example next = place.set->at(place.index);
+      if (!part.empty() &&
+          (next.lengths.size() != part[0].lengths.size() || tokens + int64_t(next.tokens.size()) > tokens_at_a_time))
         break;
       tokens += int64_t(next.tokens.size());
-      part.push_back(&next);
+      part.push_back(std::move(next));
     }
+    const size_t sequences = part[0].lengths.size();
     const c10::AutoGradMode no_grad(false);
     Tensor values;
-    if (!kept) values = column.compute(column.collate(part), of.forwarding).to(at::kCPU, at::kFloat).contiguous();
+    if (!kept) {
+      std::vector<const data::Example*> batch;
+      for (const data::Example& example : part) batch.push_back(&example);
+      values = column.compute(column.collate(batch), of.forwarding).to(at::kCPU, at::kFloat).contiguous();
+    }
     for (size_t e = 0; e < part.size(); ++e) {
       std::vector<float> own;
       for (size_t s = 0; s < sequences; ++s, ++done) {
         if (!kept) numbers[done] = values.const_data_ptr<float>()[s * part.size() + e];
         own.push_back(numbers[done]);
       }
-      examples[begin + e]->set({column.name, data::Column::Per::sequence, std::move(own)});
+      examples[begin + e].set->add_numbers(examples[begin + e].index, column.name, own);
     }
     begin += part.size();
   }

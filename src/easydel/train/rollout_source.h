@@ -34,7 +34,7 @@ class RolloutSource final : public BatchSource {
   std::vector<MicroBatch> step(int64_t step) override;
   Value cursor(int64_t step) const override;
   std::string fingerprint() const override { return rows_->fingerprint(); }
-  std::span<data::Example> examples() override { return rows_->examples(); }
+  data::Dataset* dataset() override { return rows_->dataset(); }
 
   // The window that was made last: a step that was not finished may still need it.
   void save(MethodState& state) const;

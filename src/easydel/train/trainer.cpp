@@ -189,9 +189,11 @@ std::optional<EvaluationReport> Trainer::evaluate(const Stop& stop) {
     if (config().max_evaluation_steps && batches == *config().max_evaluation_steps) break;
     if (stop()) return std::nullopt;
     worked(Work::Kind::evaluation, batches, all_batches);
-    MicroBatch micro;
+    std::vector<data::Example> examples;
     for (size_t k = i; k < std::min(order.size(), i + size_t(at_once)); ++k)
-      micro.push_back(&evaluation_->at(order[k]));
+      examples.push_back(evaluation_->at(order[k]));
+    MicroBatch micro;
+    for (const data::Example& example : examples) micro.push_back(&example);
     const RankBatch part = rank_batch_of(micro);
     const Loss loss = loss_of(part, forwarding(false), method_->divisor(part.batch.weight));
     double totals[4] = {loss.sum.item<double>(), part.share * part.batch.weight, part.share * double(part.batch.size()),

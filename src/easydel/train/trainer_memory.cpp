@@ -124,24 +124,28 @@ void Trainer::measure_activations(const data::Example& example) {
 void Trainer::plan_memory() {
   MemoryPlan& memory = plan_.memory;
   memory.micro_batches = plan_.micro_batches;
-  const data::Example* longest = nullptr;
+  struct {
+    int64_t step = 0, tokens = -1;
+    size_t micro = 0, example = 0;
+  } longest;
   const bool trains = training_ && config().do_train && !parts_.trainer.facts().samples;
   for (int64_t step = plan_.from_step; trains && step < plan_.steps && step < plan_.from_step + 1000; ++step)
-    for (const MicroBatch& micro : source_->step(step)) {
+    for (size_t m = 0; const std::vector<ExampleSize>& micro : source_->sizes(step)) {
       const auto [begin, end] = ranks_.rows(int64_t(micro.size()));
       int64_t tokens = 0, labelled = 0;  // of this rank
       for (size_t i = 0; i < micro.size(); ++i) {
-        if (!longest || micro[i]->tokens.size() > longest->tokens.size()) longest = micro[i];
+        if (micro[i].tokens > longest.tokens) longest = {step, micro[i].tokens, m, i};
         if (int64_t(i) < begin || int64_t(i) >= end) continue;
-        tokens += int64_t(micro[i]->tokens.size());
-        labelled += micro[i]->labelled();
+        tokens += micro[i].tokens;
+        labelled += micro[i].labelled;
       }
       memory.tokens = std::max(memory.tokens, tokens);
       memory.labelled = std::max(memory.labelled, labelled);
+      ++m;
     }
-  const bool measurable = parts_.model->device() == at::kCPU && tensor::memory_use().peak > 0 && longest;
+  const bool measurable = parts_.model->device() == at::kCPU && tensor::memory_use().peak > 0 && longest.tokens >= 0;
   if (measurable)
-    measure_activations(*longest);
+    measure_activations(*source_->step(longest.step)[longest.micro][longest.example]);
   else
     memory.activations.per_token = double(activation_estimate(parts_, 1));
   for (const nn::Entry& entry : parts_.model->parameters().entries())

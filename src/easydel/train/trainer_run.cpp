@@ -381,8 +381,9 @@ Outcome Trainer::run() {
     return Course(*this, interrupt).make_up();
   }
   const Forwarding how = forwarding(false);
-  Examination examined{{source_->examples()}, how, ranks_, checkpoints_.folder(), order()};
-  if (evaluation_) examined.sets.emplace_back(evaluation_->examples());
+  Examination examined{{}, how, ranks_, checkpoints_.folder(), order()};
+  for (data::Dataset* const set : {source_->dataset(), evaluation_.get()})
+    if (set) examined.sets.push_back(set);
   method_->examine(examined);
   return Course(*this, interrupt).run();
 }
