@@ -1,7 +1,9 @@
-// Experts: three ways to compute them, gradients, and independence of a token from its company.
+// Experts: three ways to compute them, gradients, independence of a token from its company, and what their weights can
+// ask about rows.
 #include "easydel/nn/experts.h"
 #include "easydel/base/error.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
@@ -11,6 +13,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
+#include "easydel/nn/weight.h"
 #include "easydel/nn/weight_forms.h"
 #include "easydel/tensor/random.h"
 
@@ -160,6 +163,50 @@ TEST(Experts, ThatGiveBackWhatTheyReadCountToo) {
   const Tensor y = (*made.layer)(x, at::tensor({experts, experts}).to(at::kLong).view({1, 2}),
                                  at::tensor({0.25f, 0.5f}).view({1, 2}), pass);
   EXPECT_TRUE(y.allclose(x * 0.75));
+}
+
+// A stack that multiplies as `base` does, and sees which tokens and sequences its rows are of.
+struct Asking final : WeightStack {
+  std::shared_ptr<WeightStack> base;
+  Tensor x, tokens, sequences;
+  Tensor product(const Tensor& rows, const std::vector<int64_t>& begin, const Tensor& bias, Pass& pass) override {
+    x = rows, tokens = pass.stream().row_tokens(rows.size(0)), sequences = pass.stream().row_sequences(rows.size(0));
+    return base->product(rows, begin, bias, pass);
+  }
+};
+
+void expect_known_rows(ops::MoeMethod method, int64_t identities, const std::vector<int64_t>& requested) {
+  ExpertsSpec spec;
+  spec.identities = identities;
+  Made made(method, spec);
+  const at::NoGradGuard no_gradient;
+  Pass pass = Pass::over({0, 5, 6, tokens});
+  pass.stream().requested = requested;
+  // Every element of a token's row is the token's index.
+  const Tensor numbered = at::arange(tokens, at::kFloat).view({tokens, 1}).expand({tokens, size});
+  const Tensor x = pass.stream().requested_rows(numbered).contiguous();
+  const Tensor chosen = pass.stream().requested_rows(choices()).contiguous() + identities;
+  const auto asking = [&](const char* name) {
+    auto out = std::make_shared<Asking>();
+    Entry& entry = *made.table.find(str("mlp.experts.", name, ".weight"));
+    out->base = entry.stack;
+    entry.stack = out;
+    return out;
+  };
+  const auto up = asking("up_proj"), down = asking("down_proj");
+  (*made.layer)(x, chosen, random({x.size(0), top_k}, "weights"), pass);
+  const Tensor of = up->x.select(1, 0).to(at::kLong);
+  EXPECT_TRUE(up->tokens.equal(of));
+  EXPECT_TRUE(up->sequences.equal(of.ge(5).to(at::kLong) + of.ge(6)));
+  EXPECT_TRUE(down->tokens.equal(of));
+  EXPECT_TRUE(down->sequences.equal(up->sequences));
+}
+
+TEST(Experts, HaveWeightsThatCanAskWhichTokenAndSequenceARowIsOf) {
+  for (const auto method : {ops::MoeMethod::fused_moe, ops::MoeMethod::standard_moe, ops::MoeMethod::dense_moe})
+    for (const int64_t identities : {0, 1})
+      for (const std::vector<int64_t>& requested : {std::vector<int64_t>{}, {1, 0, 3}})
+        expect_known_rows(method, identities, requested);
 }
 
 }  // namespace

@@ -79,10 +79,14 @@ TEST(Stream, SaysWhichRowsBelongToWhichSequence) {
   Pass pass = Pass::over({0, 3, 3, 7});
   Stream& stream = pass.stream();
   EXPECT_EQ(stream.row_offsets(7), (Offsets{0, 3, 3, 7}));
+  EXPECT_TRUE(stream.row_sequences(7).equal(at::tensor({0, 0, 0, 2, 2, 2, 2}, at::kLong)));
+  EXPECT_TRUE(stream.row_tokens(7).equal(at::arange(7, at::kLong)));
   EXPECT_THROW((void)stream.row_offsets(6), Bug);
   // After the mixer of a last layer.
   stream.requested = {1, 0, 2};
   EXPECT_EQ(stream.row_offsets(3), (Offsets{0, 1, 1, 3}));
+  EXPECT_TRUE(stream.row_sequences(3).equal(at::tensor({0, 2, 2}, at::kLong)));
+  EXPECT_TRUE(stream.row_tokens(3).equal(at::tensor({2, 5, 6}, at::kLong)));
   EXPECT_EQ(stream.row_offsets(7), (Offsets{0, 3, 3, 7}));
 }
 
@@ -99,16 +103,24 @@ TEST(RowScope, SaysOfOtherRowsWhichBelongToWhichSequence) {
     const RowScope keys(stream, RowScope::Rows::keys, prompts);
     EXPECT_EQ(stream.row_offsets(13), (Offsets{0, 7, 10, 13}));
     EXPECT_THROW((void)stream.row_offsets(9), Bug);  // number of tokens
-    const RowScope regrouped(stream, RowScope::Rows::regrouped);
-    EXPECT_THROW((void)stream.row_offsets(9), Bug);
+    EXPECT_THROW((void)stream.row_tokens(13), Bug);  // those of earlier passes are not tokens of this one
+    const Tensor order = at::tensor({12, 0, 7, 7}, at::kLong);
+    const RowScope taken(stream, 13, [&order] { return order; });
+    EXPECT_THROW((void)stream.row_offsets(4), Bug);
+    EXPECT_THROW((void)stream.row_sequences(13), Bug);
+    EXPECT_TRUE(stream.row_sequences(4).equal(at::tensor({2, 0, 1, 1}, at::kLong)));
   }
   {
     const RowScope tokens(stream, RowScope::Rows::tokens, prompts);
     EXPECT_EQ(stream.row_offsets(6), (Offsets{0, 2, 5, 6}));
+    EXPECT_TRUE(stream.row_tokens(6).equal(at::tensor({0, 1, 2, 3, 4, 5}, at::kLong)));
+    const RowScope taken(stream, 6, [] { return at::tensor({5, 1}, at::kLong); });
+    EXPECT_TRUE(stream.row_tokens(2).equal(at::tensor({5, 1}, at::kLong)));
   }
   {
     const RowScope pooled(stream, RowScope::Rows::sequences);
     EXPECT_EQ(stream.row_offsets(3), (Offsets{0, 1, 2, 3}));
+    EXPECT_THROW((void)stream.row_tokens(3), Bug);
   }
   EXPECT_EQ(stream.row_offsets(9), (Offsets{0, 2, 5, 9}));
 }

@@ -98,9 +98,9 @@ ExpertLinear::ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int6
   bias_ = scope.parameter("bias", {experts, out}, Role::bias, bias);
 }
 
-Tensor ExpertLinear::operator()(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const {
-  const RowScope regrouped(pass.stream(), RowScope::Rows::regrouped);
-  return weight_.entry().stack->product(x, begin, bias_ ? bias_.value() : Tensor(), pass);
+Tensor ExpertLinear::operator()(const Tensor& x, const ops::ExpertRows& rows, Pass& pass) const {
+  const RowScope sorted(pass.stream(), rows.place.size(0), [&rows] { return rows.tokens(); });
+  return weight_.entry().stack->product(x, rows.begin, bias_ ? bias_.value() : Tensor(), pass);
 }
 
 Experts::Experts(const Scope& scope, ExpertsSpec spec) : spec_(std::move(spec)), method_(scope.moe_method()) {
@@ -143,12 +143,12 @@ Tensor Experts::activated(const Tensor& gate, const Tensor& up) const {
   return (u + 1) * (g * ops::activate(g * spec_.clamp_alpha, ops::Activation::sigmoid));
 }
 
-Tensor Experts::computed(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const {
-  std::vector<int64_t> held = begin;
-  held.resize(size_t(spec_.experts + spec_.identities) + 1, begin.back());
+Tensor Experts::computed(const Tensor& x, const ops::ExpertRows& rows, Pass& pass) const {
+  ops::ExpertRows held = rows;
+  held.begin.resize(size_t(spec_.experts + spec_.identities) + 1, rows.begin.back());
   const Tensor gate = gate_ ? pass.name("mlp_gate", (*gate_)(x, held, pass)) : Tensor();
   const Tensor up = pass.name("mlp_up", (*up_)(x, held, pass));
-  return pass.name("mlp_down", (*down_)(activated(gate, up), begin, pass));
+  return pass.name("mlp_down", (*down_)(activated(gate, up), rows, pass));
 }
 
 Tensor Experts::operator()(const Tensor& outside, const Tensor& indices, const Tensor& given_weights,
@@ -178,7 +178,7 @@ Tensor Experts::operator()(const Tensor& outside, const Tensor& indices, const T
   rows.begin.resize(size_t(spec_.experts) + 1);
   const int64_t real = rows.begin.back();
   const Tensor sorted = inside.narrow(0, 0, real);
-  Tensor results = real == 0 ? sorted : computed(sorted, rows.begin, pass);
+  Tensor results = real == 0 ? sorted : computed(sorted, rows, pass);
   if (spec_.identities > 0) results = at::cat({results, inside.narrow(0, real, inside.size(0) - real)});
   const Tensor ones = spec_.weigh_input ? at::ones_like(weights) : weights;
   return region_.leave(ops::combine_rows(results, ones, rows.place));

@@ -43,8 +43,8 @@ class ExpertLinear {
   };
   ExpertLinear(const Scope& scope, int64_t experts, int64_t in, int64_t out, const Options& options);
 
-  // x [rows, in] sorted by expert -> [rows, out].
-  Tensor operator()(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const;
+  // x [rows, in] -> [rows, out]. `rows` says which expert and which of the layer's rows each of x's is of.
+  Tensor operator()(const Tensor& x, const ops::ExpertRows& rows, Pass& pass) const;
 
  private:
   Parameter weight_, bias_;
@@ -74,7 +74,7 @@ class Experts {
 
  private:
   Tensor activated(const Tensor& gate, const Tensor& up) const;
-  Tensor computed(const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) const;
+  Tensor computed(const Tensor& x, const ops::ExpertRows& rows, Pass& pass) const;
 
   ExpertsSpec spec_;
   ops::MoeMethod method_;

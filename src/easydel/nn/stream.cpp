@@ -1,10 +1,14 @@
 #include "easydel/nn/stream.h"
 
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/repeat_interleave.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -16,6 +20,15 @@ namespace easydel::nn {
 struct Stream::Computed {
   std::map<const ops::RopeSpec*, ops::RopeTable> rope;
   std::map<int64_t, std::vector<KeyChoice>> choices;
+};
+
+// Which rows a RowScope's products read: rows in the order of sequences, or rows taken from others.
+struct Stream::RowOrder {
+  std::vector<int64_t> offsets;          // of each sequence's rows; empty: rows taken from others
+  std::vector<TokenSpan> tokens;         // the rows are these tokens; empty: they are not tokens of the stream
+  std::shared_ptr<const RowOrder> from;  // the order of the others, of which there are from_rows
+  int64_t from_rows = 0;
+  std::function<Tensor()> taken;
 };
 
 namespace {
@@ -40,6 +53,13 @@ class BorrowedStates {
   size_t index_;
   Tensor states_;
 };
+
+// Of `rows` rows that were taken from others what is known of those: `of_others`, by row.
+Tensor of_taken(const Tensor& of_others, const std::function<Tensor()>& taken, int64_t rows) {
+  const Tensor from = taken().to(at::kCPU);
+  check(from.numel() == rows, "stream: ", rows, " rows where ", from.numel(), " were taken");
+  return of_others.index_select(0, from);
+}
 
 }  // namespace
 
@@ -80,11 +100,15 @@ const ops::RopeTable& Stream::rope_table(const ops::RopeSpec& spec) const {
 
 std::vector<KeyChoice>& Stream::choices(int64_t layer) const { return computed_->choices[layer]; }
 
-std::vector<int64_t> Stream::row_offsets(int64_t rows) const {
-  if (rows_) {
-    check(!rows_->empty(), "stream: ", rows, " rows were regrouped, and are not in the order of sequences");
-    check(rows_->back() == rows, "stream: ", rows, " rows where ", rows_->back(), " are read");
-    return *rows_;
+std::vector<int64_t> Stream::row_offsets(int64_t rows) const { return offsets_of(order_.get(), rows); }
+Tensor Stream::row_sequences(int64_t rows) const { return sequences_of(order_.get(), rows); }
+Tensor Stream::row_tokens(int64_t rows) const { return tokens_of(order_.get(), rows); }
+
+std::vector<int64_t> Stream::offsets_of(const RowOrder* order, int64_t rows) const {
+  if (order) {
+    check(!order->taken, "stream: ", rows, " rows are not in the order of sequences");
+    check(order->offsets.back() == rows, "stream: ", rows, " rows where ", order->offsets.back(), " are read");
+    return order->offsets;
   }
   if (rows == tokens()) return cu_seqlens;
   check(rows == requested_tokens(), "stream: ", rows, " rows are neither its ", tokens(), " tokens nor the ",
@@ -92,6 +116,24 @@ std::vector<int64_t> Stream::row_offsets(int64_t rows) const {
   std::vector<int64_t> offsets = {0};
   for (const int64_t count : requested) offsets.push_back(offsets.back() + count);
   return offsets;
+}
+
+Tensor Stream::sequences_of(const RowOrder* order, int64_t rows) const {
+  if (order && order->taken) return of_taken(sequences_of(order->from.get(), order->from_rows), order->taken, rows);
+  const std::vector<int64_t> offsets = offsets_of(order, rows);
+  return at::repeat_interleave(at::tensor(offsets, at::kLong).diff(), std::optional<int64_t>(rows));
+}
+
+Tensor Stream::tokens_of(const RowOrder* order, int64_t rows) const {
+  if (order && order->taken) return of_taken(tokens_of(order->from.get(), order->from_rows), order->taken, rows);
+  const std::vector<int64_t> offsets = offsets_of(order, rows);
+  const Tensor all = at::arange(tokens(), at::kLong);
+  if (!order) return rows == tokens() ? all : requested_rows(all);
+  std::vector<Tensor> parts = {all.slice(0, 0, 0)};
+  for (const TokenSpan& span : order->tokens) parts.push_back(all.slice(0, span.begin, span.end));
+  const Tensor out = at::cat(parts);
+  check(out.numel() == rows, "stream: ", rows, " rows are not tokens of this pass");
+  return out;
 }
 
 Tensor Stream::recurrent(int64_t layer, size_t state, const ops::RecurrenceSpec& spec,
@@ -123,14 +165,23 @@ void Stream::each_sequence(int64_t layer, size_t state, const Tensor& initial, c
 }
 
 RowScope::RowScope(Stream& stream, Rows rows, std::span<const TokenSpan> spans)
-    : stream_(stream), before_(std::move(stream.rows_)) {
-  std::vector<int64_t>& offsets = stream_.rows_.emplace();
-  if (rows == Rows::regrouped) return;
+    : stream_(stream), before_(stream.order_) {
+  auto order = std::make_shared<Stream::RowOrder>();
+  std::vector<int64_t>& offsets = order->offsets;
   offsets.assign(size_t(stream.sequences()) + 1, rows == Rows::sequences ? 1 : 0);
   offsets.front() = 0;
   for (const TokenSpan& span : spans)
     offsets[size_t(span.sequence) + 1] += rows == Rows::keys ? span.keys() : span.tokens();
   std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  if (rows == Rows::tokens) order->tokens.assign(spans.begin(), spans.end());
+  stream_.order_ = std::move(order);
+}
+
+RowScope::RowScope(Stream& stream, int64_t outside, std::function<Tensor()> taken)
+    : stream_(stream), before_(stream.order_) {
+  auto order = std::make_shared<Stream::RowOrder>();
+  order->from = before_, order->from_rows = outside, order->taken = std::move(taken);
+  stream_.order_ = std::move(order);
 }
 
 }  // namespace easydel::nn

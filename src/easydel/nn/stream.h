@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -82,8 +81,12 @@ class Stream {
 
   // Which rows of a product's input belong to which sequence: those of sequence s are [offsets[s], offsets[s + 1]).
   // `rows` is the number of rows; they are the stream's tokens, the requested ones of them, or what a RowScope says.
-  // Bug if they are none of these, or if they are regrouped.
+  // Bug if they are none of these, or if they are in another order than that of sequences.
   std::vector<int64_t> row_offsets(int64_t rows) const;
+  // The same for rows in any order, such as those that are sorted by expert: int64 [rows], the sequence of each.
+  Tensor row_sequences(int64_t rows) const;
+  // int64 [rows]: the token of the stream that each row was computed from. Bug if they are keys or pooled results.
+  Tensor row_tokens(int64_t rows) const;
 
   // A recurrent layer over the sequences: its memory is state number `state` of layer `layer` of the cache, [heads,
   // k_dim, v_dim]. -> fp32 [tokens, heads, v_dim]
@@ -100,28 +103,36 @@ class Stream {
  private:
   friend class RowScope;
   struct Computed;
-  std::shared_ptr<Computed> computed_;        // shared by copies
-  std::optional<std::vector<int64_t>> rows_;  // offsets of the innermost RowScope; empty: regrouped
+  struct RowOrder;
+  std::vector<int64_t> offsets_of(const RowOrder* order, int64_t rows) const;
+  Tensor sequences_of(const RowOrder* order, int64_t rows) const;
+  Tensor tokens_of(const RowOrder* order, int64_t rows) const;
+
+  std::shared_ptr<Computed> computed_;     // shared by copies
+  std::shared_ptr<const RowOrder> order_;  // of the innermost RowScope; null: there is none
 };
 
-// While it lives, the products of a layer read other rows than the stream's tokens or the requested ones, and
-// Stream::row_offsets says which.
+// While it lives, the products of a layer read other rows than the stream's tokens or the requested ones, and the
+// functions of Stream about rows say which.
 class RowScope {
  public:
   enum class Rows : uint8_t {
-    tokens,     // of the spans
-    keys,       // of each span the tokens from position 0 to its last, as KeyRows::up_to gives them
-    sequences,  // one for each sequence: pooled results
-    regrouped   // in another order than that of sequences, such as rows sorted by expert
+    tokens,    // of the spans
+    keys,      // of each span the tokens from position 0 to its last, as KeyRows::up_to gives them
+    sequences  // one for each sequence: pooled results
   };
   RowScope(Stream& stream, Rows rows, std::span<const TokenSpan> spans = {});
-  ~RowScope() { stream_.rows_ = std::move(before_); }
+  // Rows that were taken in another order from the `outside` rows that were read before, such as rows sorted by expert.
+  // `taken` gives int64 [rows], of each row the one that it was; it is called when a weight asks, and must live as long
+  // as this scope.
+  RowScope(Stream& stream, int64_t outside, std::function<Tensor()> taken);
+  ~RowScope() { stream_.order_ = std::move(before_); }
   RowScope(const RowScope&) = delete;
   RowScope& operator=(const RowScope&) = delete;
 
  private:
   Stream& stream_;
-  std::optional<std::vector<int64_t>> before_;
+  std::shared_ptr<const Stream::RowOrder> before_;
 };
 
 }  // namespace easydel::nn

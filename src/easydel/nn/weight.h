@@ -24,8 +24,9 @@ class WeightStack {
  public:
   virtual ~WeightStack() = default;
   // x [rows, in] -> [rows, out]; weight e multiplies the rows [begin[e], begin[e + 1]). bias [n, out] or undefined.
-  // Rows of experts are sorted by expert, so they belong to no sequence in order, and pass.stream().row_offsets
-  // refuses. Of heads each has all rows, in the order of sequences: row_offsets(begin[1] - begin[0]) is right for each.
+  // Rows of experts are sorted by expert: pass.stream().row_sequences(x.size(0)) says which sequence each belongs to,
+  // and row_tokens which token it is of. Of heads each has all rows, in the order of sequences:
+  // row_offsets(begin[1] - begin[0]) is right for each.
   virtual Tensor product(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, Pass& pass) = 0;
   // All values, [n, out, in], of a form whose parameter does not hold them; else Bug.
   virtual Tensor values() const;

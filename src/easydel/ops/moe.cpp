@@ -152,6 +152,11 @@ struct GroupedProduct : torch::autograd::Function<GroupedProduct> {
 
 }  // namespace
 
+Tensor ExpertRows::tokens() const {
+  return choice.defined() ? choice.narrow(0, 0, begin.back()).div(place.size(1), "floor")
+                          : at::arange(begin.back(), place.options()).remainder(place.size(0));
+}
+
 ExpertRows sort_by_expert(const Tensor& indices, int64_t experts) {
   const Tensor flat = indices.to(at::kCPU).contiguous().view({-1});
   const int64_t* expert = flat.const_data_ptr<int64_t>();

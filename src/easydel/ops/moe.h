@@ -17,9 +17,11 @@ namespace easydel::ops {
 // Tokens sorted by expert; tokens of one expert keep their order.
 struct ExpertRows {
   std::vector<int64_t> begin;  // expert e has sorted rows [begin[e], begin[e + 1])
-  Tensor choice;               // int64 [rows]: sorted row -> token * top_k + slot
-  Tensor place;                // int64 [tokens, top_k]: the inverse
+  Tensor choice;  // int64 [rows]: sorted row -> token * top_k + slot; undefined: each expert has all tokens
+  Tensor place;   // int64 [tokens, top_k]: the inverse
   int64_t experts() const { return int64_t(begin.size()) - 1; }
+  // int64 [begin.back()]: the token of each sorted row.
+  Tensor tokens() const;
 };
 // indices int64 [tokens, top_k], each in [0, experts).
 ExpertRows sort_by_expert(const Tensor& indices, int64_t experts);

@@ -43,7 +43,7 @@ class Mixer final : public nn::Layer {
     const int64_t tokens = x.size(0), top_k = spec_.router.top_k, heads = top_k * spec_.kv_heads;
     auto [routing, logits] = router_(x, pass);
     const ops::ExpertRows rows = ops::sort_by_expert(routing.indices, spec_.router.experts);
-    const Tensor sorted = in_(ops::gather_rows(x, rows), rows.begin, pass);
+    const Tensor sorted = in_(ops::gather_rows(x, rows), rows, pass);
     // The heads of one choice are contiguous; the backend needs those of one kv head to be.
     const auto transposed = [&](const Tensor& t, int64_t a, int64_t b) {
       return t.view({tokens, a, b, spec_.head_dim}).transpose(1, 2).reshape({tokens, a * b, spec_.head_dim});
@@ -57,7 +57,7 @@ class Mixer final : public nn::Layer {
     k = ops::rope(k, table);
     const Tensor mixed = pass.attend(layer_, attention_, transposed(q, top_k, spec_.kv_heads), k, v);
     const Tensor by_choice = transposed(mixed.contiguous(), spec_.kv_heads, top_k).view({tokens * top_k, width()});
-    const Tensor back = out_(by_choice.index_select(0, rows.choice), rows.begin, pass);
+    const Tensor back = out_(by_choice.index_select(0, rows.choice), rows, pass);
     const Tensor out = ops::combine_rows(back, routing.weights, rows.place);
     nn::LayerOutput result{out + bias_.value().to(out.scalar_type()), {}};
     // Stored twice, because transformers records it both for its attention and for the gating inside.
