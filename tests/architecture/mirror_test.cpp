@@ -75,6 +75,12 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       {"train/group_rollouts.cpp", "train/group_policy_test.cpp"},
       {"train/gspo.cpp", "train/group_policy_test.cpp"},
       {"train/rollout_source.cpp", "train/group_policy_test.cpp"},
+      {"train/sampling_method.cpp", "train/group_policy_test.cpp"},
+      // Completions and their opponents.
+      {"train/nash_md.cpp", "train/online_pairs_test.cpp"},
+      {"train/online_dpo.cpp", "train/online_pairs_test.cpp"},
+      {"train/online_losses.cpp", "train/online_pairs_test.cpp"},
+      {"train/xpo.cpp", "train/online_pairs_test.cpp"},
       {"train/reward_program.cpp", "train/rewards_test.cpp"},
       {"train/rewards_config.cpp", "train/rewards_test.cpp"},
       {"train/rloo_config.cpp", "train/method_configs_test.cpp"},

@@ -47,8 +47,8 @@ TEST(MethodConfigs, EveryMethodHasItsKeysAndTheListsAreAlphabetical) {
 
 // Keys of a method are read by its table whether it is built or not.
 TEST(MethodConfigs, KeysOfAMethodThatIsNotBuiltAreChecked) {
-  EXPECT_EQ(read("trainer_type: gfpo\nepsilon: -1\n").problems,
-            "run.yaml:1:15: trainer_type: 'gfpo' is not built yet\n    built: " + built_methods() +
+  EXPECT_EQ(read("trainer_type: agentic_moshpit\nepsilon: -1\n").problems,
+            "run.yaml:1:15: trainer_type: 'agentic_moshpit' is not built yet\n    built: " + built_methods() +
                 "\n"
                 "run.yaml:2:10: epsilon: -1 is out of range\n    expected a number of at least 0 (default 0.2)\n"
                 "2 problems in run.yaml; nothing was run.");
@@ -98,8 +98,8 @@ TEST(MethodConfigs, AliasesOfTheGuide) {
 }
 
 TEST(MethodConfigs, AMethodThatIsNotBuiltIsRefusedOnce) {
-  EXPECT_EQ(read("trainer_type: nash-md\ngroup_size: 4\nkl_coef: 0.1\n").problems,
-            "run.yaml:1:15: trainer_type: 'nash-md' is not built yet\n    built: " + built_methods() +
+  EXPECT_EQ(read("trainer_type: agentic-moshpit\ngroup_size: 4\nkl_coef: 0.1\n").problems,
+            "run.yaml:1:15: trainer_type: 'agentic-moshpit' is not built yet\n    built: " + built_methods() +
                 "\n"
                 "1 problem in run.yaml; nothing was run.");
   EXPECT_EQ(read("trainer_type: dpp\n").problems,

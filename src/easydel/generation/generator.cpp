@@ -61,15 +61,26 @@ Prepared prepare(Request request, size_t index, const models::Model& model, bool
   return {std::move(request), longest};
 }
 
-// The model and the cache of one run.
+// A model that reads the tokens of a run, and what it keeps of them.
+struct Reader {
+  Reader(const models::Model& reading, bool with_adapters, int64_t slots, int64_t length)
+      : model(reading), adapters(with_adapters), cache(reading.make_cache(slots, length)) {}
+
+  const models::Model& model;
+  bool adapters;
+  std::unique_ptr<nn::Cache> cache;
+};
+
+// The model and the cache of one run, and those of the model that is blended in.
 class Passes {
  public:
-  Passes(const models::Model& model, int64_t slots, int64_t length)
-      : model_(model), cache_(model.make_cache(slots, length)) {
+  Passes(const models::Model& model, const GeneratorOptions& options, int64_t slots, int64_t length)
+      : model_(model, options.adapters, slots, length), weight_(options.blend.weight) {
+    if (options.blend.model) other_.emplace(*options.blend.model, options.blend.adapters, slots, length);
     for (int64_t slot = slots; slot-- > 0;) free_.push_back(slot);
   }
 
-  nn::Cache& cache() { return *cache_; }
+  nn::Cache& cache() { return *model_.cache; }
   bool take_slots(std::span<Sequence> sequences) {
     if (free_.size() < sequences.size()) return false;
     for (Sequence& sequence : sequences) sequence.slot = free_.back(), free_.pop_back();
@@ -79,52 +90,73 @@ class Passes {
     for (Sequence& sequence : sequences) forget(sequence), free_.push_back(sequence.slot);
   }
   void forget(Sequence& sequence) {
-    cache_->truncate(sequence.slot, 0);
+    model_.cache->truncate(sequence.slot, 0);
+    if (other_) other_->cache->truncate(sequence.slot, 0);
     sequence.seen = 0;
   }
   // True if its cached keys were rotated by frequencies of a shorter length than it has now.
   bool outgrown(const Sequence& sequence) const {
-    const auto length = size_t(model_.restart_length());
-    return sequence.seen > 0 && length > 0 && sequence.known <= length && sequence.tokens.size() > length;
+    return outgrown(sequence, model_.model) || (other_ && outgrown(sequence, other_->model));
   }
 
   // One pass over `count[i]` unseen tokens of each sequence. Sequences that have then seen all of their tokens get
   // scores.
   void run(const std::vector<Sequence*>& sequences, const std::vector<int64_t>& count) {
-    std::vector<int64_t> slots, prompts, requested, lengths;
+    Step step;
     std::vector<Sequence*> complete;
     int64_t total = 0;
     for (const int64_t n : count) total += n;
-    const Tensor tokens = at::empty({total}, at::kLong);
-    int64_t* to = tokens.data_ptr<int64_t>();
+    step.tokens = at::empty({total}, at::kLong);
+    int64_t* to = step.tokens.data_ptr<int64_t>();
     for (size_t i = 0; i < sequences.size(); ++i) {
       Sequence& sequence = *sequences[i];
       if (sequence.seen == 0) sequence.known = sequence.tokens.size();
-      lengths.push_back(tokens_of(sequence.tokens));
+      step.lengths.push_back(tokens_of(sequence.tokens));
       for (int64_t j = 0; j < count[i]; ++j) *to++ = sequence.tokens[sequence.seen++];
-      slots.push_back(sequence.slot);
-      prompts.push_back(int64_t(sequence.prompt));
-      requested.push_back(sequence.unseen() == 0);
+      step.slots.push_back(sequence.slot);
+      step.prompts.push_back(int64_t(sequence.prompt));
+      step.requested.push_back(sequence.unseen() == 0);
       if (sequence.unseen() == 0) complete.push_back(&sequence);
     }
-    const auto memory = cache_->next(slots, count);
-    nn::Pass pass = nn::Pass::next(*memory, std::move(prompts));
-    pass.stream().lengths = std::move(lengths);
-    pass.stream().requested = std::move(requested);
-    Tensor logits;
-    const auto forward = [&] {
-      const Tensor hidden = model_.forward({.tokens = tokens.to(model_.device())}, pass).hidden;
-      if (!complete.empty()) logits = model_.head().logits(hidden, pass).cpu().contiguous();
-    };
-    // with few tokens a pass is many short steps, and no torch operator that needs the thread pool
-    constexpr int64_t few = 32;
-    total <= few ? tensor::executor().hold(forward) : forward();
+    Tensor logits = read(model_, step, count, !complete.empty());
+    if (other_) {
+      const Tensor others = read(*other_, step, count, !complete.empty());
+      if (!complete.empty()) logits = logits * (1 - weight_) + others * weight_;
+    }
     for (size_t i = 0; i < complete.size(); ++i) complete[i]->scores = logits.select(0, int64_t(i));
   }
 
  private:
-  const models::Model& model_;
-  std::unique_ptr<nn::Cache> cache_;
+  struct Step {
+    Tensor tokens;
+    std::vector<int64_t> slots, prompts, requested, lengths;
+  };
+
+  // The logits of the sequences that are complete, fp32 on the CPU; undefined: none are wanted.
+  static Tensor read(Reader& reader, const Step& step, const std::vector<int64_t>& count, bool wants_logits) {
+    const auto memory = reader.cache->next(step.slots, count);
+    nn::Pass pass = nn::Pass::next(*memory, step.prompts);
+    pass.stream().lengths = step.lengths;
+    pass.stream().requested = step.requested;
+    pass.stream().adapters = reader.adapters;
+    Tensor logits;
+    const auto forward = [&] {
+      const Tensor hidden = reader.model.forward({.tokens = step.tokens.to(reader.model.device())}, pass).hidden;
+      if (wants_logits) logits = reader.model.head().logits(hidden, pass).cpu().contiguous();
+    };
+    // with few tokens a pass is many short steps, and no torch operator that needs the thread pool
+    constexpr int64_t few = 32;
+    step.tokens.numel() <= few ? tensor::executor().hold(forward) : forward();
+    return logits;
+  }
+  static bool outgrown(const Sequence& sequence, const models::Model& model) {
+    const auto length = size_t(model.restart_length());
+    return sequence.seen > 0 && length > 0 && sequence.known <= length && sequence.tokens.size() > length;
+  }
+
+  Reader model_;
+  std::optional<Reader> other_;
+  double weight_;
   std::vector<int64_t> free_;
 };
 
@@ -139,6 +171,8 @@ Generator::Generator(const models::Model& model, std::shared_ptr<const text::Tok
                      GeneratorOptions options)
     : model_(model), tokenizer_(std::move(tokenizer)), options_(options) {
   check(options_.batch > 0 && options_.prefill_tokens > 0, "generator: batch and prefill_tokens are at least 1");
+  check(!options_.blend.model || options_.blend.model->vocabulary() == model_.vocabulary(),
+        "a model of another vocabulary is blended in");
 }
 
 std::vector<Result> Generator::run(const std::vector<Request>& requests, const OnText& on_text,
@@ -157,6 +191,7 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
   for (const auto& [request, max_length] : prepared) {
     const auto wanted = size_t(request.config.num_return_sequences);
     const bool beams = request.config.num_beams > 1;
+    check(!options_.blend.model || (wanted == 1 && !beams), "two models together make one result of a request");
     for (size_t i = 0; i < (beams ? 1 : wanted); ++i) {
       waiting.push_back(beams ? make_beam_search(request, results, max_length, around)
                               : make_single_search(request, results + i, i, max_length, around));
@@ -170,7 +205,7 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
     if (request.config.prefill_chunk_size) prefill = std::min(prefill, *request.config.prefill_chunk_size);
   }
 
-  Passes passes(model_, int64_t(std::min(all, std::max(size_t(options_.batch), widest))), longest);
+  Passes passes(model_, options_, int64_t(std::min(all, std::max(size_t(options_.batch), widest))), longest);
   std::vector<std::unique_ptr<Search>> running;
   std::vector<Result> out(results);
   const auto collect = [&](Search& search) {

@@ -61,6 +61,15 @@ struct GeneratorOptions {
   // Set by another thread or a signal handler: running requests end with the text so far ("cancelled") after the
   // current pass.
   const std::atomic<bool>* stop = nullptr;
+  bool adapters = true;  // false: the model without its adapters
+  // Another model of the same vocabulary, which reads the same tokens: what is searched are the logits
+  // (1 - weight) * the model's + weight * its. Requests then have one result each, without beams.
+  struct Blend {
+    const models::Model* model = nullptr;  // null: none
+    double weight = 0;
+    bool adapters = true;  // false: without its adapters
+  };
+  Blend blend = {};
 };
 
 // Called after every token with the text that is now final (perhaps empty); returning false ends the sequence. With

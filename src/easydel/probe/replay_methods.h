@@ -36,6 +36,7 @@ std::vector<ReplayMethod> replayed_marks();
 std::vector<ReplayMethod> replayed_classes();
 std::vector<ReplayMethod> replayed_teaching();
 std::vector<ReplayMethod> replayed_groups();
+std::vector<ReplayMethod> replayed_online();
 
 // Arguments that say which of a row's tokens are learned, as the recorded batches show.
 void ignore_rows(Arguments& arguments);

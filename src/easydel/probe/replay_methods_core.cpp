@@ -9,7 +9,7 @@ std::span<const ReplayMethod> replay_methods() {
   static const std::vector<ReplayMethod> all = [] {
     std::vector<ReplayMethod> out;
     for (const auto& group : {replayed_language(), replayed_pairs(), replayed_marks(), replayed_classes(),
-                              replayed_teaching(), replayed_groups()})
+                              replayed_teaching(), replayed_groups(), replayed_online()})
       out.insert(out.end(), group.begin(), group.end());
     return out;
   }();

@@ -18,6 +18,7 @@ VectorKind model_param_mapping_vectors();
 VectorKind model_partition_specs_vectors();
 VectorKind model_quantize_vectors();
 VectorKind moe_load_balancing_vectors();
+VectorKind nash_md_loss_vectors();
 VectorKind quant_bnb_4bit_vectors();
 VectorKind quant_bnb_4bit_double_quant_vectors();
 VectorKind quant_fp8_vectors();
@@ -30,6 +31,7 @@ VectorKind sampling_generate_vectors();
 VectorKind sampling_logits_processors_vectors();
 VectorKind schedule_vectors();
 VectorKind step_tables_vectors();
+VectorKind xpo_loss_vectors();
 
 const std::vector<VectorKind>& core_vector_kinds() {
   static const std::vector<VectorKind> kinds = {
@@ -47,6 +49,7 @@ const std::vector<VectorKind>& core_vector_kinds() {
       model_partition_specs_vectors(),
       model_quantize_vectors(),
       moe_load_balancing_vectors(),
+      nash_md_loss_vectors(),
       quant_bnb_4bit_vectors(),
       quant_bnb_4bit_double_quant_vectors(),
       quant_fp8_vectors(),
@@ -59,6 +62,7 @@ const std::vector<VectorKind>& core_vector_kinds() {
       sampling_logits_processors_vectors(),
       schedule_vectors(),
       step_tables_vectors(),
+      xpo_loss_vectors(),
   };
   return kinds;
 }

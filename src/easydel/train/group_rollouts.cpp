@@ -135,14 +135,34 @@ void GroupRollouts::judge(Rollouts& rollouts) {
   if (without_rewards_ > 0) log::warning("all rewards of this generation are null: nothing can be learned from it");
 }
 
+std::vector<Sample> GroupRollouts::sampled(const Completer& completer, bool opponent, int64_t index,
+                                           const std::vector<const data::Example*>& prompts) const {
+  std::vector<SampleRequest> requests;
+  for (const data::Example* prompt : prompts)
+    requests.push_back({prompt->tokens, draw_seed(seed_, index, requests.size(), opponent)});
+  generation::GenerationConfig config = generation_;
+  config.num_return_sequences = completer.each;
+  return completer.sampler->sample(requests, config);
+}
+
 Rollouts GroupRollouts::make(const Sampler& sampler, int64_t index, std::vector<const data::Example*> prompts) {
+  return make({Completer{&sampler, keys_.num_return_sequences}, Completer{}}, index, std::move(prompts));
+}
+
+Rollouts GroupRollouts::make(std::array<Completer, 2> completers, int64_t index,
+                             std::vector<const data::Example*> prompts) {
   Rollouts out;
   out.index = index;
   out.prompts = std::move(prompts);
-  std::vector<SampleRequest> requests;
-  for (const data::Example* prompt : out.prompts)
-    requests.push_back({prompt->tokens, draw_seed(seed_, index, requests.size())});
-  out.samples = sampler.sample(requests, generation_);
+  std::vector<Sample> made[2];
+  for (size_t c = 0; c < 2; ++c)
+    if (completers[c].sampler) made[c] = sampled(completers[c], c == 1, index, out.prompts);
+  for (size_t p = 0; p < out.prompts.size(); ++p)
+    for (std::vector<Sample>& samples : made) {
+      const size_t each = samples.size() / out.prompts.size();
+      std::move(samples.begin() + static_cast<std::ptrdiff_t>(p * each),
+                samples.begin() + static_cast<std::ptrdiff_t>((p + 1) * each), std::back_inserter(out.samples));
+    }
   add_lengths(out);
   judge(out);
   return out;

@@ -1,6 +1,7 @@
 // Groups of completions that are sampled for the prompts of a window, with their rewards.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -41,6 +42,12 @@ struct Rollouts {
   std::vector<Metric> metrics;  // completions/*
 };
 
+// Who completes prompts, and how often each.
+struct Completer {
+  const Sampler* sampler = nullptr;
+  int64_t each = 1;
+};
+
 class GroupRollouts {
  public:
   struct Setup {
@@ -55,6 +62,8 @@ class GroupRollouts {
 
   // Samples and judges; the same on all ranks, of which the first one asks the rewards. Collective.
   Rollouts make(const Sampler& sampler, int64_t index, std::vector<const data::Example*> prompts);
+  // The same by a policy and its opponent: a prompt's completions are those of the first, then those of the second.
+  Rollouts make(std::array<Completer, 2> completers, int64_t index, std::vector<const data::Example*> prompts);
   // Adds the completions to rollouts.jsonl in the folder, whose lines of this step and later ones are dropped, and
   // logs some of them with log_completions.
   void record(const Rollouts& rollouts, const std::filesystem::path& folder, int64_t step,
@@ -62,6 +71,8 @@ class GroupRollouts {
 
  private:
   std::string text_of(const std::vector<int32_t>& ids) const;
+  std::vector<Sample> sampled(const Completer& completer, bool opponent, int64_t index,
+                              const std::vector<const data::Example*>& prompts) const;
   void judge(Rollouts& rollouts);
 
   const models::Model& model_;

@@ -26,7 +26,7 @@ class Grpo final : public GroupPolicy {
     const bool applies = !own_.use_adaptive_entropy || last_entropy_ <= own_.entropy_target;
     PolicyLoss out = policy_loss(tokens,
                                  {.keys = own_,
-                                  .max_completion_length = keys().rollouts.max_completion_length,
+                                  .max_completion_length = rollout_keys().max_completion_length,
                                   .entropy_coef = applies ? entropy_coef_ : 0,
                                   .entropy_bonus = bonus,
                                   .accumulation = common().gradient_accumulation_steps},

@@ -18,6 +18,7 @@
 #include "easydel/train/kto_config.h"
 #include "easydel/train/nash_md_config.h"
 #include "easydel/train/on_policy_distillation_config.h"
+#include "easydel/train/online_dpo_config.h"
 #include "easydel/train/orpo_config.h"
 #include "easydel/train/ppo_config.h"
 #include "easydel/train/prm_config.h"
@@ -68,8 +69,9 @@ constexpr std::array built_in{
     method_config<GrpoConfig>("grpo", rate<1e-6>),
     method_config<GspoConfig>("gspo", rate<1e-6>),
     method_config<KtoConfig>("kto", rate_and_length<1e-6, 1024>),
-    method_config<NashMdConfig>("nash_md", rate<1e-6>, false),
+    method_config<NashMdConfig>("nash_md", rate<1e-6>),
     method_config<OnPolicyDistillationConfig>("on_policy_distillation"),
+    method_config<OnlineDpoConfig>("online_dpo", rate<5e-7>),
     method_config<OrpoConfig>("orpo", rate_and_length<1e-6, 1024>),
     method_config<PpoConfig>("ppo", rate_and_length<1e-6, 768>, false),
     method_config<PrmConfig>("prm", rate_and_length<1e-5, 1024>),
@@ -83,7 +85,7 @@ constexpr std::array built_in{
     simpo(),
     method_config<SparseDistillationConfig>("sparse_distillation"),
     method_config<TpoConfig>("tpo", rate_and_length<5e-7, 1024>),
-    method_config<XpoConfig>("xpo", rate<1e-6>, false),
+    method_config<XpoConfig>("xpo", rate<1e-6>),
 };
 
 std::vector<MethodConfig>& all_methods() {

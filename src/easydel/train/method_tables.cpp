@@ -14,6 +14,7 @@
 #include "easydel/train/kto_config.h"
 #include "easydel/train/nash_md_config.h"
 #include "easydel/train/on_policy_distillation_config.h"
+#include "easydel/train/online_dpo_config.h"
 #include "easydel/train/orpo_config.h"
 #include "easydel/train/ppo_config.h"
 #include "easydel/train/prm_config.h"
@@ -44,6 +45,7 @@ template const Section& section_of<train::GspoConfig>();
 template const Section& section_of<train::KtoConfig>();
 template const Section& section_of<train::NashMdConfig>();
 template const Section& section_of<train::OnPolicyDistillationConfig>();
+template const Section& section_of<train::OnlineDpoConfig>();
 template const Section& section_of<train::OrpoConfig>();
 template const Section& section_of<train::PpoConfig>();
 template const Section& section_of<train::PrmConfig>();

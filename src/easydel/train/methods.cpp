@@ -16,7 +16,9 @@ MethodEntry gkd();
 MethodEntry grpo();
 MethodEntry gspo();
 MethodEntry kto();
+MethodEntry nash_md();
 MethodEntry on_policy_distillation();
+MethodEntry online_dpo();
 MethodEntry orpo();
 MethodEntry prm();
 MethodEntry reward();
@@ -26,6 +28,7 @@ MethodEntry sft();
 MethodEntry simpo();
 MethodEntry sparse_distillation();
 MethodEntry tpo();
+MethodEntry xpo();
 
 namespace {
 
@@ -38,7 +41,9 @@ std::vector<MethodEntry>& all_methods() {
                                    grpo(),
                                    gspo(),
                                    kto(),
+                                   nash_md(),
                                    on_policy_distillation(),
+                                   online_dpo(),
                                    orpo(),
                                    prm(),
                                    reward(),
@@ -47,7 +52,8 @@ std::vector<MethodEntry>& all_methods() {
                                    sft(),
                                    simpo(),
                                    sparse_distillation(),
-                                   tpo()};
+                                   tpo(),
+                                   xpo()};
   static std::vector<MethodEntry> all(built_in.begin(), built_in.end());
   return all;
 }

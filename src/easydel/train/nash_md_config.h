@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "easydel/config/fields.h"
+#include "easydel/train/method_facts.h"
 #include "easydel/train/rollout_keys_config.h"
 
 namespace easydel::train {
@@ -14,6 +15,7 @@ struct NashMdKeys {
   config::Many<double> beta = {0.1};
   config::Many<double> mixture_coef = {0.5};
   std::optional<double> missing_eos_penalty = {};
+  bool disable_dropout = true;
 
   static constexpr auto doc = "The opponent.";
   template <class C>
@@ -23,14 +25,18 @@ struct NashMdKeys {
         field<&C::beta>("How strongly the model is kept near the reference; a list: one value per epoch.", above(0)),
         field<&C::mixture_coef>("Weight of the reference in the opponent; a list: one value per epoch.", between(0, 1)),
         field<&C::missing_eos_penalty>("Subtracted from the reward of a completion without EOS; null: nothing."),
+        field<&C::disable_dropout>("Train without dropout."),
     };
   }
 };
 
 struct NashMdConfig {
   NashMdKeys own;
-  RolloutKeys rollouts;
+  RolloutKeys rollouts = {.num_return_sequences = 2};
   ReferenceKeys reference;
+
+  static constexpr MethodFacts facts{
+      .rows = {data::RowKind::prompt}, .samples = true, .columns = true, .reference = SideModelUse::optional};
 
   static config::Section section() {
     return config::flat<&NashMdConfig::own, &NashMdConfig::rollouts, &NashMdConfig::reference>(

@@ -112,6 +112,12 @@ SequenceScores Reference::score(const Batch& batch, Forwarding how, nn::ScoreOpt
   return score_sequences(*model_, batch, how, options);
 }
 
+Sampler Reference::sampler(std::shared_ptr<const text::Tokenizer> tokenizer) const {
+  check(exists(), "there is no reference");
+  const Sampler out(model_, std::move(tokenizer));
+  return without_adapters_ ? out.without_adapters() : out;
+}
+
 void Reference::precompute(const Examination& of, const Column& column) {
   struct Place {
     data::Dataset* set = nullptr;

@@ -34,6 +34,9 @@ class Reference {
   // Without gradients, dropout, checkpointing or router losses.
   SequenceScores score(const Batch& batch, Forwarding how, nn::ScoreOptions options = {}) const;
 
+  // Continues prompts as the reference does.
+  Sampler sampler(std::shared_ptr<const text::Tokenizer> tokenizer) const;
+
   // Numbers that a method takes from the reference once: fp32 [sequences] of a batch.
   struct Column {
     std::string name;

@@ -67,7 +67,7 @@ class Rloo final : public GroupPolicy {
     return out;
   }
 
-  void complete(std::vector<data::Example>& examples) const override {
+  void score_recorded(std::vector<data::Example>& examples) const override {
     const SequenceScores found = scores_now(examples);
     const Tensor sums = found.sums(found.logps).to(at::kCPU).contiguous();
     for (size_t i = 0; i < examples.size(); ++i)

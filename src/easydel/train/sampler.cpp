@@ -9,9 +9,23 @@
 
 namespace easydel::train {
 
-uint64_t draw_seed(uint64_t seed, int64_t generation, uint64_t prompt) {
-  const auto bits = tensor::philox(tensor::key_of(seed, "rollout"), uint64_t(generation), prompt);
+uint64_t draw_seed(uint64_t seed, int64_t generation, uint64_t prompt, bool opponent) {
+  const char* const stream = opponent ? "opponent" : "rollout";
+  const auto bits = tensor::philox(tensor::key_of(seed, stream), uint64_t(generation), prompt);
   return uint64_t{bits[0]} << 32 | bits[1];
+}
+
+Sampler Sampler::without_adapters() const {
+  Sampler out = *this;
+  out.adapters_ = false;
+  return out;
+}
+
+Sampler Sampler::mixed_with(const Sampler& other, double weight) const {
+  Sampler out = *this;
+  out.other_ = other.model_;
+  out.blend_ = {other.model_.get(), weight, other.adapters_};
+  return out;
 }
 
 std::vector<std::vector<int32_t>> Sampler::run(const std::vector<std::vector<int32_t>>& prompts,
@@ -36,6 +50,7 @@ std::vector<Sample> Sampler::sample(const std::vector<SampleRequest>& requests,
   const int64_t group = std::max<int64_t>(config.num_return_sequences, 1);
   generation::GeneratorOptions options;
   options.batch = (batch + group - 1) / group * group;
+  options.adapters = adapters_, options.blend = blend_;
   std::vector<Sample> out;
   for (generation::Result& result : generation::Generator(*model_, tokenizer_, options).run(all)) {
     Sample& sample = out.emplace_back();

@@ -29,14 +29,19 @@ struct Sample {
   bool ended() const { return reason == generation::StopReason::end; }
 };
 
-// The seed of a prompt's draws in a generation.
-uint64_t draw_seed(uint64_t seed, int64_t generation, uint64_t prompt);
+// The seed of a prompt's draws in a generation. `opponent`: of completions that another model draws for the prompt.
+uint64_t draw_seed(uint64_t seed, int64_t generation, uint64_t prompt, bool opponent = false);
 
 class Sampler {
  public:
   // The tokenizer may be null: then stop strings are refused.
   Sampler(std::shared_ptr<const models::Model> model, std::shared_ptr<const text::Tokenizer> tokenizer)
       : model_(std::move(model)), tokenizer_(std::move(tokenizer)) {}
+  // The same without its adapters.
+  Sampler without_adapters() const;
+  // From the geometric mixture of two models: the logits (1 - weight) * this one's + weight * the other's. Requests
+  // then have one result.
+  Sampler mixed_with(const Sampler& other, double weight) const;
 
   // The new tokens of each prompt's results, config.num_return_sequences per prompt, including the end token. Draws
   // depend only on config.seed and the prompt. No gradients. Throws UserError like generation::Generator::run.
@@ -55,8 +60,10 @@ class Sampler {
   static constexpr int64_t default_batch = 64;
 
  private:
-  std::shared_ptr<const models::Model> model_;
+  std::shared_ptr<const models::Model> model_, other_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
+  bool adapters_ = true;
+  generation::GeneratorOptions::Blend blend_;  // of `other_`
 };
 
 }  // namespace easydel::train

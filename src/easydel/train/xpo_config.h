@@ -6,21 +6,16 @@
 #include <optional>
 
 #include "easydel/config/fields.h"
-#include "easydel/train/rollout_keys_config.h"
+#include "easydel/train/online_dpo_config.h"
 
 namespace easydel::train {
-
-enum class XpoLoss : uint8_t { sigmoid, ipo };
-constexpr auto choices(XpoLoss) {
-  using enum XpoLoss;
-  return std::array{config::Choice{sigmoid, "sigmoid"}, config::Choice{ipo, "ipo"}};
-}
 
 struct XpoKeys {
   config::Many<double> beta = {0.1};
   config::Many<double> alpha = {1e-5};
-  XpoLoss loss_type = XpoLoss::sigmoid;
+  OnlineLoss loss_type = OnlineLoss::sigmoid;
   std::optional<double> missing_eos_penalty = {};
+  bool disable_dropout = true;
 
   static constexpr auto doc = "The exploration.";
   template <class C>
@@ -31,14 +26,18 @@ struct XpoKeys {
         field<&C::alpha>("Weight of exploration; a list: one value per epoch.", at_least(0)),
         field<&C::loss_type>("Loss as a function of the margin."),
         field<&C::missing_eos_penalty>("Subtracted from the reward of a completion without EOS; null: nothing."),
+        field<&C::disable_dropout>("Train without dropout."),
     };
   }
 };
 
 struct XpoConfig {
   XpoKeys own;
-  RolloutKeys rollouts;
+  RolloutKeys rollouts = {.num_return_sequences = 2};
   ReferenceKeys reference;
+
+  static constexpr MethodFacts facts{
+      .rows = {data::RowKind::prompt}, .samples = true, .columns = true, .reference = SideModelUse::optional};
 
   static config::Section section() {
     return config::flat<&XpoConfig::own, &XpoConfig::rollouts, &XpoConfig::reference>(

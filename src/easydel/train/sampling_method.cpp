@@ -1,0 +1,198 @@
+#include "easydel/train/sampling_method.h"
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+
+namespace easydel::train {
+namespace {
+
+void check_window(const RolloutKeys& rollouts, const TrainerConfig& common, int64_t steps_per_generation) {
+  const int64_t accumulation = common.gradient_accumulation_steps;
+  if (rollouts.rewards.empty())
+    refuse("trainer.rewards", "is missing, so no completion is worth more than another",
+           "name at least one, such as [{type: answer}]");
+  if (rollouts.temperature == 0)
+    refuse("trainer.temperature", "is 0, so all completions of a prompt would be equal", "give 1");
+  if (common.do_eval) refuse("trainer.do_eval", "evaluating a method that samples is not built yet", "set it to false");
+  if (steps_per_generation % accumulation != 0 && accumulation % steps_per_generation != 0)
+    refuse("trainer.steps_per_generation",
+           str(steps_per_generation, " micro-batches and ", accumulation,
+               " of an update (gradient_accumulation_steps) do not divide"),
+           "make one a multiple of the other");
+}
+
+std::vector<const data::Example*> pointers(const std::vector<data::Example>& examples) {
+  std::vector<const data::Example*> out;
+  for (const data::Example& example : examples) out.push_back(&example);
+  return out;
+}
+
+}  // namespace
+
+SamplingMethod::SamplingMethod(const Setting& setting, Keys keys)
+    : keys_(std::move(keys)), common_(setting.trainer.common), model_(setting.model), tokenizer_(setting.tokenizer) {
+  if (tokenizer_) {
+    encoder_.emplace(tokenizer_, data::EncoderOptions{});
+    check_window(keys_.rollouts, common_,
+                 keys_.window.steps_per_generation.value_or(common_.gradient_accumulation_steps));
+  }
+  if (!keys_.reference || !setting.model) return;
+  std::optional<Reference::Following> following;
+  if (keys_.reference->sync_ref_model)
+    following = {keys_.reference->ref_model_mixup_alpha, keys_.reference->ref_model_sync_steps};
+  reference_ = Reference(setting, following);
+}
+
+data::Prepared SamplingMethod::prepare(const data::TypedRow& given) const {
+  data::TypedRow row = given;
+  if (row.tools.is_null()) row.tools = keys_.rollouts.tools;
+  if (row.template_arguments.is_null()) row.template_arguments = keys_.rollouts.chat_template_kwargs;
+  if (row.conversational && keys_.rollouts.skip_apply_chat_template)
+    refuse(row.where, "the prompt is a conversation, and trainer.skip_apply_chat_template is set",
+           "give the prompt as a text, or leave the key out");
+  std::vector<int32_t> ids = encoder_->encode_prompt(row);
+  if (ids.empty()) refuse(row.where, "the prompt is empty", "give it at least one token, or drop the row");
+  data::Prepared out;
+  const auto most = size_t(keys_.rollouts.max_prompt_length);
+  if (ids.size() > most) {
+    out.cut_tokens = int64_t(ids.size() - most);
+    ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
+  }
+  data::Example& example = out.example.emplace();
+  example.add_sequence(ids, std::vector<uint8_t>(ids.size(), 0));
+  example.set({row_column, data::Column::Per::example, std::vector<int64_t>{rows_.add(row.columns)}});
+  return out;
+}
+
+Batch SamplingMethod::collate(std::span<const data::Example* const> examples) const {
+  Batch batch = flat_batch(examples);
+  batch.weight = double(batch.examples);
+  return batch;
+}
+
+nn::ScoreOptions SamplingMethod::scoring(bool entropy, bool entropy_gradient) const {
+  return {.temperature = keys_.rollouts.temperature,
+          .entropy = entropy,
+          .entropy_gradient = entropy_gradient,
+          .chunk = common_.loss().chunk_token_size.value_or(0)};
+}
+
+Tensor SamplingMethod::of_learned(const Batch& batch, const char* column) {
+  return batch.has(column) ? batch.column(column).masked_select(batch.labels.ne(data::no_label)) : Tensor();
+}
+
+void SamplingMethod::add_learned(std::vector<data::Example>& examples, const char* column, const Tensor& numbers) {
+  const Tensor own = numbers.detach().to(at::kCPU, at::kFloat).contiguous();
+  const float* next = own.const_data_ptr<float>();
+  for (data::Example& example : examples) {
+    std::vector<float> values(example.tokens.size(), 0.0F);
+    for (size_t i = 0; i < values.size(); ++i)
+      if (example.labels[i] != data::no_label) values[i] = *next++;
+    example.set({column, data::Column::Per::token, std::move(values)});
+  }
+}
+
+SequenceScores SamplingMethod::scores_now(const std::vector<data::Example>& examples) const {
+  const c10::AutoGradMode no_grad(false);
+  Forwarding how;
+  how.training = how.metrics = false;
+  return score_sequences(*model_, collate(pointers(examples)), how, scoring(false));
+}
+
+SequenceScores SamplingMethod::reference_scores(const std::vector<data::Example>& examples) const {
+  return reference_.score(collate(pointers(examples)), {}, scoring(false));
+}
+
+RolloutPlan SamplingMethod::plan_of(const BatchSource& rows, bool samples) const {
+  RolloutPlan plan;
+  plan.accumulation = common_.gradient_accumulation_steps;
+  plan.steps_per_generation = keys_.window.steps_per_generation.value_or(plan.accumulation);
+  plan.iterations = keys_.window.num_iterations;
+  if (!samples) {
+    plan.steps_in_epoch = rows.steps_in_epoch();
+    return plan;
+  }
+  const int64_t prompts = micro_batch() * plan.steps_per_generation / keys_.examples_of_prompt;
+  const int64_t windows = std::max<int64_t>(rows.examples_in_epoch() / prompts, 1);
+  plan.steps_in_epoch = std::max<int64_t>(windows * plan.steps_per_generation * plan.iterations / plan.accumulation, 1);
+  return plan;
+}
+
+SamplingMethod::Window SamplingMethod::recorded(BatchSource& rows, const RolloutPlan& plan, int64_t window) const {
+  Window out;
+  for (int64_t i = 0; i < plan.steps_per_generation; ++i) {
+    const int64_t micro = window * plan.steps_per_generation * plan.iterations + i;
+    auto& examples = out.emplace_back();
+    const std::vector<MicroBatch> step = rows.step(micro / plan.accumulation);
+    for (const data::Example* example : step[size_t(micro % plan.accumulation)]) examples.push_back(*example);
+    complete(examples, plan);
+  }
+  return out;
+}
+
+std::vector<const data::Example*> SamplingMethod::prompts_of(BatchSource& rows, const RolloutPlan& plan,
+                                                             int64_t window) const {
+  const int64_t prompts = micro_batch() * plan.steps_per_generation / keys_.examples_of_prompt;
+  return rows.take(window * prompts, prompts);
+}
+
+SamplingMethod::Window SamplingMethod::in_micro_batches(std::vector<data::Example> examples,
+                                                        const RolloutPlan& plan) const {
+  const auto each = size_t(micro_batch());
+  Window out(size_t(plan.steps_per_generation));
+  for (size_t i = 0; i < examples.size(); ++i) out[i / each].push_back(std::move(examples[i]));
+  return out;
+}
+
+void SamplingMethod::record(const Rollouts& rollouts, const RolloutPlan& plan, int64_t window,
+                            const std::vector<float>& worth) {
+  const int64_t step = window * plan.steps_per_generation * plan.iterations / plan.accumulation + 1;
+  rollouts_->record(rollouts, folder_, step, worth);
+}
+
+std::unique_ptr<BatchSource> SamplingMethod::source(std::unique_ptr<BatchSource> rows, const Sampler* sampler) {
+  if (sampler)
+    rollouts_.emplace(
+        GroupRollouts::Setup{*model_, tokenizer_, rows_, keys_.rollouts, uint64_t(common_.shuffle_seed_train)});
+  if (sampler && !sampler->same_bits())
+    log::info(
+        "this family computes generated tokens in another order than those of a prompt: completions are scored "
+        "once more by the training forward");
+  const RolloutPlan plan = plan_of(*rows, sampler != nullptr);
+  const auto make = [this, source = rows.get(), sampler, plan](int64_t window) {
+    return sampler ? sampled(*source, *sampler, plan, window) : recorded(*source, plan, window);
+  };
+  auto out = std::make_unique<RolloutSource>(std::move(rows), plan, make);
+  source_ = out.get();
+  return out;
+}
+
+int64_t SamplingMethod::epoch_of(uint64_t step) const {
+  return source_ ? int64_t(step) / std::max<int64_t>(source_->steps_in_epoch(), 1) : 0;
+}
+
+void SamplingMethod::add_generation_metrics(std::vector<Metric>& metrics, const Forwarding& forwarding) const {
+  if (!forwarding.training || !forwarding.metrics) return;
+  metrics.insert(metrics.end(), generation_metrics_.begin(), generation_metrics_.end());
+  generation_metrics_.clear();
+}
+
+void SamplingMethod::updated(const models::Model& model, int64_t step) {
+  if (reference_.exists()) reference_.follow(model, step);
+}
+
+MethodState SamplingMethod::state() const {
+  MethodState out;
+  if (reference_.exists()) reference_.add_state(out);
+  if (source_) source_->save(out);
+  return out;
+}
+
+void SamplingMethod::restore(const SavedState& saved) {
+  if (reference_.exists()) reference_.restore(saved);
+  if (source_) source_->restore(saved);
+}
+
+}  // namespace easydel::train
