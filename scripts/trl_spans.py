@@ -4,8 +4,8 @@
 Needs transformers and trl (pip install transformers jinja2; pip install --no-deps trl). For each template in TRL that has a
 training template, each conversation is rendered with both. The result has the original's text, and in it the characters
 that the training template marks; where TRL renders an earlier turn differently (it keeps reasoning that the original
-drops), those of the same answer. Left out are conversations whose text the template drops, and glm4moe, whose training
-template also marks the header of the next turn.
+drops), those of the same answer. Left out are conversations whose text the template drops. GLM-4 MoE ends a turn with the
+header of the next one; its training template writes one after the last turn, too, which the original does not.
 
 It also has ids and masks that transformers makes of some conversations with some training templates themselves.
 
@@ -23,7 +23,6 @@ from transformers import AutoTokenizer
 from transformers.utils.chat_template_utils import render_jinja_template
 
 TOKENS = dict(bos_token="<BOS>", eos_token="<EOS>", pad_token="<PAD>", unk_token="<UNK>")
-LEFT_OUT = {"glm4moe"}
 
 
 def message(role, content, **more):
@@ -71,7 +70,8 @@ def spans_in(original, text, spans):
     out, at = [], 0
     for begin, end in spans:
         part = text[begin:end]
-        for words in (part, re.sub(r"^\s*<think>.*?</think>\s*", "", part, flags=re.S)):
+        unended = re.sub(r"<\|user\|>$", "", part) if end == spans[-1][1] and end == len(text) else part
+        for words in (part, unended, re.sub(r"^\s*<think>.*?</think>\s*", "", part, flags=re.S)):
             found = original.find(words, at) if words else -1
             if found >= 0:
                 at = found + len(words)
@@ -110,8 +110,6 @@ def main():
     templates, cases, chats, masks = {}, [], conversations(), []
     for file in sorted(glob.glob(os.path.join(folder, "*_training.jinja"))):
         name = os.path.basename(file)[: -len("_training.jinja")]
-        if name in LEFT_OUT:
-            continue
         source, training = open(os.path.join(folder, name + ".jinja")).read(), open(file).read()
         for conversation, messages in chats.items():
             try:

@@ -25,6 +25,15 @@ class Cut {
   std::string between(int64_t begin, int64_t end) const {
     return to_utf8(std::u32string_view(text_).substr(size_t(begin), size_t(end - begin)));
   }
+  // The marker "<|...|>" that begins at a character, in characters; 0: there is none.
+  int64_t marker_size(int64_t begin) const {
+    constexpr int64_t longest = 64;
+    const std::string text = between(begin, std::min(int64_t(text_.size()), begin + longest));
+    const size_t end = text.find("|>", 2);
+    const bool is_marker = text.starts_with("<|") && end != std::string::npos;
+    if (!is_marker || text.substr(2, end - 2).find_first_of(" \t\r\n<>|") != std::string::npos) return 0;
+    return count_characters(text.substr(0, end + 2));
+  }
   std::string of(const WrittenPiece& piece) const { return between(piece.begin, piece.end); }
   const std::vector<WrittenPiece>& pieces() const { return rendered_.pieces; }
 
@@ -212,6 +221,9 @@ std::optional<Spans> assistant_spans(const Value& messages, const Rendering& ren
     const size_t words = text.find_last_not_of(' ') + 1;
     if (!eos.empty() && std::string_view(text).substr(0, words).ends_with(eos))
       spans.back().second -= int64_t(text.size() - words);
+    else if (header.starts_with("<|") && !trimmed(text).ends_with("|>") && i + 1 < messages.items.size())
+      spans.back().second +=
+          cut.marker_size(spans.back().second);  // GLM: nothing else ends this turn, so it is learned
     out.insert(out.end(), spans.begin(), spans.end());
   }
   return out;
