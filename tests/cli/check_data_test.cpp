@@ -64,6 +64,40 @@ TEST_F(CheckData, RowsAreReadByTheMethod) {
             "held_out.jsonl:1: field 'text' is null\n    give it a value, or drop the row\n");
 }
 
+TEST_F(CheckData, EvaluationsNeedHeldOutData) {
+  const auto needs = [&](const std::string& keys, const std::string& key, const std::string& problem) {
+    const std::string text = refused(", " + keys, text_row);
+    EXPECT_NE(text.find(": trainer." + key + ": " + problem +
+                        "\n    give mixture.evaluation, or an inform with split: validation\n1 problem"),
+              std::string::npos)
+        << text;
+  };
+  needs("do_eval: true", "do_eval", "there is no evaluation data");
+  const std::string evaluations = "needs evaluations, and there is no evaluation data";
+  needs("evaluation_steps: 2, early_stopping_patience: 1", "early_stopping_patience", evaluations);
+  needs("evaluation_steps: 2, load_best_model_at_end: true", "load_best_model_at_end", evaluations);
+  needs("evaluation_steps: 2, scheduler: reduce_on_plateau", "scheduler", evaluations);
+  // The configuration guide's own runs have this key without such data.
+  write_file(folder_ / "steps.yaml",
+             test::replaced(test::read_file(folder_ / "run.yaml"), ", scheduler: reduce_on_plateau", ""));
+  const test::Ran steps = test::run_program({"--quiet", "run", "steps.yaml"}, {.folder = folder_.path()});
+  EXPECT_EQ(steps.status, 0) << steps.err;
+  EXPECT_NE(steps.err.find("warning: trainer.evaluation_steps: there is no evaluation data, so nothing will be"),
+            std::string::npos)
+      << steps.err;
+}
+
+TEST_F(CheckData, AssistantOnlyLossNeedsConversations) {
+  const std::string problem =
+      "rows.jsonl:1: assistant_only_loss learns what the assistant says, and this row is not a conversation\n    give ";
+  const std::string only = ", assistant_only_loss: true", pair = "{\"prompt\": \"Once\", \"completion\": \" upon\"}\n",
+                    alpaca = "{\"instruction\": \"Tell\", \"output\": \"Once\"}\n";
+  EXPECT_EQ(refused(only, text_row), problem + "messages, or set trainer.assistant_only_loss: false\n");
+  EXPECT_EQ(refused(only, pair), problem + "messages, or set trainer.assistant_only_loss: false\n");
+  EXPECT_EQ(refused(only, alpaca),
+            problem + "a chat template by model.chat_template, or set trainer.assistant_only_loss: false\n");
+}
+
 TEST_F(CheckData, TokensMustBeInTheVocabularies) {
   const std::string dpo = ", trainer_type: dpo", reference = "reference_model: {name_or_path: reference}\n";
   replace_in("reference/tokenizer.json", "\"▁upon\": 407", "\"▁upon\": 378");

@@ -39,6 +39,44 @@ TEST(RowKinds, AreChosenByWhatIsTaken) {
   EXPECT_TRUE(*typed_row(row, taking({RowKind::unpaired})).label.as_bool());
 }
 
+// A row that lacks a field of the kind that the method takes is told which, unless it is evidently of another kind.
+TEST(RowKinds, AMissingFieldIsNamed) {
+  using enum RowKind;
+  const RowKinds pair{preference}, sft{text, messages, prompt_completion, tokens}, kto{unpaired, preference};
+  const auto missing = [](const std::string& row, RowKinds taken) {
+    const std::string text = test::refusal([&] { typed_row(row, taking(taken)); });
+    const size_t begin = text.find("no field '") + 10;
+    return text.find("no field '") == std::string::npos ? text : text.substr(begin, text.find('\'', begin) - begin);
+  };
+  EXPECT_EQ(
+      test::refusal([&] { typed_row(R"({"prompt": "p", "chosen": "c"})", taking(pair)); }),
+      "rows.jsonl:7: the row has no field 'rejected'; it has: prompt, chosen\n    give prompt + chosen + rejected, "
+      "or name it with mixture.informs[0].format_fields: {your_name: rejected}");
+  EXPECT_EQ(missing(R"({"prompt": "p", "rejected": "r"})", pair), "chosen");
+  EXPECT_EQ(missing(R"({"prompt": "p"})", pair), "chosen");
+  EXPECT_EQ(missing(R"({"text": "t", "rejected": "r"})", pair), "chosen");
+  EXPECT_EQ(missing(R"({"instruction": "p", "chosen": "c"})", pair), "rejected");
+  EXPECT_EQ(missing(R"({"question": "p", "better": "c"})", pair), "chosen");
+  EXPECT_EQ(missing(R"({"prompt": "p"})", sft), "completion");
+  EXPECT_EQ(missing(R"({"completion": "c"})", sft), "prompt");
+  EXPECT_EQ(missing(R"({"instruction": "i", "input": "c"})", sft), "output");
+  EXPECT_EQ(missing(R"({"story": "s"})", sft), "text");
+  EXPECT_EQ(missing(R"({"prompt": "p", "completion": "c"})", kto), "label");
+  EXPECT_EQ(missing(R"({"prompt": "p", "label": true})", kto), "completion");
+  EXPECT_EQ(missing(R"({"prompt": "p", "completions": ["c"]})", {stepwise}), "labels");
+  EXPECT_EQ(missing(R"({"anchor": "a"})", {contrast}), "positive");
+  EXPECT_EQ(missing(R"({"story": "s"})", {prompt}), "prompt");
+  EXPECT_EQ(missing(R"({"prompt": "p", "chosen": null, "rejected": "r"})", pair),
+            "rows.jsonl:7: field 'chosen' is null\n    give it a value, or drop the row");
+  // These are rows of another kind.
+  EXPECT_EQ(typed_row(R"({"text": "t"})", taking(pair)).kind, text);
+  EXPECT_EQ(typed_row(R"({"prompt": "p", "completion": "c"})", taking(pair)).kind, prompt_completion);
+  EXPECT_EQ(typed_row(R"({"prompt": "p", "chosen": "c", "rejected": "r"})", taking(sft)).kind, preference);
+  for (const RowKinds taken : {RowKinds{prompt}, pair})
+    EXPECT_EQ(typed_row(R"({"messages": [{"role": "user", "content": "u"}]})", taking(taken)).kind, messages);
+  EXPECT_EQ(typed_row(R"({"prompt": "p", "chosen": "c"})").kind, prompt);  // any kind is taken
+}
+
 TEST(RowKinds, ContrastsHaveAnyNumberOfNegatives) {
   const RowKinds contrast{RowKind::contrast};
   const TypedRow two = typed_row(R"({"anchor": "q", "positive": "p", "negatives": ["a", "b"]})", taking(contrast));

@@ -323,6 +323,13 @@ TEST(Generator, RefusesPromptsThatTheModelCannotRead) {
   EXPECT_EQ(refusal({{1}, {.sequence_bias = {{{3, 600}, 1.0}}}}),
             "generation.sequence_bias: holds the token id 600; the model's vocabulary has 512\n    use the model's own "
             "tokenizer");
+  for (const int64_t end : {-1, 512}) {
+    Request ends{.prompt = {1}, .config = {}};
+    ends.config.eos_token_id = {2, end};
+    ends.config.given.insert("eos_token_id");
+    EXPECT_EQ(refusal(ends), str("generation.eos_token_id: has the token id ", end,
+                                 "; the model's vocabulary has 512\n    use the model's own tokenizer"));
+  }
   Request stops{.prompt = {1}, .config = {}};
   stops.config.stop_strings = {"x"};
   EXPECT_EQ(refusal(stops),

@@ -163,9 +163,9 @@ TEST(PreparedAnswers, RowsThatNoMethodCanLearnFromAreRefused) {
   EXPECT_EQ(refused("trainer_type: orpo", R"({"prompt": "", "chosen": "a", "rejected": "b"})"),
             "a.jsonl:1: field 'prompt' is empty\n    drop the row, or give it a text");
   EXPECT_EQ(refused("trainer_type: kto", R"({"prompt": "a"})"),
-            "a.jsonl:1: a row of kind prompt is not for this trainer_type\n"
-            "    give prompt + chosen + rejected or prompt + completion + label; or set trainer_type: grpo or gspo or "
-            "nash_md or online_dpo or rloo or xpo");
+            "a.jsonl:1: the row has no field 'chosen'; it has: prompt\n"
+            "    give prompt + chosen + rejected or prompt + completion + label, or name it with "
+            "mixture.informs[0].format_fields: {your_name: chosen}");
 }
 
 }  // namespace

@@ -22,6 +22,12 @@ inline constexpr std::array pair_fields{"text_pair", "sentence2", "hypothesis"};
 bool has(const Value& fields, std::string_view name);  // and it is not null
 [[noreturn]] void no_field(const Row& row, const std::string& name, const std::string& remedy);
 
+// The field that a row lacks to be of one of the kinds `meant`: the one that has the most of its fields. Empty: the row
+// has no field of theirs that `fitting`, the kind whose fields it has all, would leave unused. `text_field`: the name
+// of a text's field.
+std::string missing_field(const Value& fields, RowKinds meant, std::optional<RowKind> fitting,
+                          const std::string& text_field);
+
 // The weight that the rules' field gives the row; 1 without such a field. UserError: it is not a weight.
 double weight_of(const Row& row, const FieldRules& rules);
 // A row that is neither a text nor a conversation yet: ready tokens, or a text in segments. Nothing: it is another one.

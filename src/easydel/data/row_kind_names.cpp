@@ -1,4 +1,6 @@
 // What row kinds are called, and which fields each looks into.
+#include <algorithm>
+#include <iterator>
 #include <span>
 
 #include "easydel/base/names.h"
@@ -53,6 +55,62 @@ std::string fields_of(RowKinds kinds) {
     if (kinds.has(one.kind)) words.emplace_back(one.fields);
   if (words.size() > 1) words.back() = "or " + words.back();
   return join(words, words.size() > 2 ? ", " : " ");
+}
+
+namespace {
+
+// What a row of a kind has; `more` may be there.
+struct NeededFields {
+  RowKind kind;
+  std::vector<std::string> needed, more = {};
+};
+
+std::vector<NeededFields> needed_fields(const std::string& text_field) {
+  return {
+      {RowKind::text, {text_field}},
+      {RowKind::messages, {"messages"}},
+      {RowKind::messages, {"conversations"}},
+      {RowKind::prompt_completion, {"prompt", "completion"}},
+      {RowKind::prompt_completion, {"instruction", "output"}, {"input"}},
+      {RowKind::preference, {"chosen", "rejected"}, {"prompt", "instruction", "input"}},
+      {RowKind::unpaired, {"prompt", "completion", "label"}},
+      {RowKind::stepwise, {"prompt", "completions", "labels"}},
+      {RowKind::contrast, {"query", "positive"}, {"negative", "negatives"}},
+      {RowKind::contrast, {"anchor", "positive"}, {"negative", "negatives"}},
+      {RowKind::prompt, {"prompt"}},
+  };
+}
+
+}  // namespace
+
+std::string missing_field(const Value& fields, RowKinds meant, std::optional<RowKind> fitting,
+                          const std::string& text_field) {
+  if (meant.empty()) return {};
+  const std::vector<NeededFields> all = needed_fields(text_field);
+  const auto is_there = [&](const std::string& name) { return has(fields, name); };
+  const auto is_in = [](const std::vector<std::string>& names) {
+    return [&names](const std::string& name) { return std::ranges::count(names, name) > 0; };
+  };
+  const auto fields_present = [&](const NeededFields& kind) {
+    std::vector<std::string> out;
+    for (const auto& names : {kind.needed, kind.more}) std::ranges::copy_if(names, std::back_inserter(out), is_there);
+    return out;
+  };
+  std::vector<std::string> used;  // by the kind that fits
+  for (const NeededFields& kind : all)
+    if (kind.kind == fitting && std::ranges::all_of(kind.needed, is_there)) used = fields_present(kind);
+  // Without any of their fields, one of the first kind is missing, unless that is a text, which may have any name.
+  std::string out;
+  std::optional<size_t> most;
+  if (fitting || meant.has(RowKind::text)) most = 0;
+  for (const NeededFields& kind : all) {
+    const std::vector<std::string> present = fields_present(kind);
+    const auto missing = std::ranges::find_if_not(kind.needed, is_there);
+    if (!meant.has(kind.kind) || missing == kind.needed.end() || (most && present.size() <= *most)) continue;
+    if (!std::ranges::all_of(used, is_in(present)) && std::ranges::all_of(present, is_in(used))) continue;
+    out = *missing, most = present.size();
+  }
+  return out;
 }
 
 std::vector<std::string> fields_read(const FieldRules& rules) {

@@ -255,7 +255,13 @@ class Reader {
     const std::vector<RowKind> kinds = fitting();
     for (const RowKind kind : kinds)
       if (rules_.taken.has(kind)) return kind;
-    if (!kinds.empty()) return kinds.front();
+    const std::optional<RowKind> fits = kinds.empty() ? std::nullopt : std::optional(kinds.front());
+    const std::string missing = missing_field(row_.fields, rules_.taken, fits, rules_.target_field);
+    if (!missing.empty())
+      no_field(row_, missing,
+               str("give ", fields_of(rules_.taken), ", or name it with ", rules_.inform,
+                   ".format_fields: {your_name: ", missing, "}"));
+    if (fits) return *fits;
     no_field(row_, rules_.target_field,
              str("name the field with the text by ", rules_.inform,
                  ".content_field; or give messages, prompt + completion, instruction + output, or prompt + chosen + "

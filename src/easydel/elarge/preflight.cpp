@@ -164,6 +164,20 @@ void check_data(const Config& config, config::Problems& problems) {
                      [&] { data::check_save("mixture.save", *config.mixture.save, config.trainer.saved_examples()); });
 }
 
+// Held-out data are asked for by keys that have no meaning without them.
+void check_evaluation(const Config& config, config::Problems& problems) {
+  if (wrong(problems, {"mixture", "trainer"}) || !data::evaluation_informs(config.mixture).empty()) return;
+  const train::TrainerConfig& trainer = config.trainer.common;
+  const auto refuse_key = [&](bool used, const std::string& key, const char* problem) {
+    if (used) problems.add("trainer." + key, problem, "give mixture.evaluation, or an inform with split: validation");
+  };
+  const char* const needs = "needs evaluations, and there is no evaluation data";
+  refuse_key(trainer.early_stopping_patience.has_value(), "early_stopping_patience", needs);
+  refuse_key(trainer.load_best_model_at_end, "load_best_model_at_end", needs);
+  refuse_key(trainer.scheduler == train::Scheduler::reduce_on_plateau, "scheduler", needs);
+  refuse_key(trainer.do_eval && problems.given("trainer.do_eval"), "do_eval", "there is no evaluation data");
+}
+
 // Checks that `path` can be created or written: there is no file in the way, and the first existing folder above it is
 // writable.
 void check_can_write(const fs::path& path, bool folder, const std::string& key, config::Problems& problems) {
@@ -230,6 +244,7 @@ void check_needs(const Run& run, config::Problems& problems) {
     if (!wrong(problems, {"mixture"}) && data::training_informs(config.mixture).empty())
       problems.add("mixture.informs", "there is no training data", "give at least one inform with data_files");
   }
+  if (needs.training) check_evaluation(config, problems);
   if (needs.training && config.trainer.common.push_to_hub) {
     if (!config.trainer.common.hub_model_id)
       problems.add("trainer.push_to_hub", "needs the name of a repository", "give hub_model_id: owner/name");

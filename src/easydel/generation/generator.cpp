@@ -43,6 +43,8 @@ Prepared prepare(Request request, size_t index, const models::Model& model, bool
   for (const auto& word : config.bad_words_ids) check_ids(word, "generation.bad_words_ids", "holds", model);
   for (const SequenceBias& entry : config.sequence_bias)
     check_ids(entry.tokens, "generation.sequence_bias", "holds", model);
+  // Those of the model's files are its own affair; a mistyped one would never end a text.
+  if (config.given.contains("eos_token_id")) check_ids(config.eos_token_id, "generation.eos_token_id", "has", model);
   check_ids(config.forced_eos_token_id, "generation.forced_eos_token_id", "is", model);
   if (config.forced_bos_token_id)
     check_ids(std::array{*config.forced_bos_token_id}, "generation.forced_bos_token_id", "is", model);

@@ -54,6 +54,11 @@ data::Prepared LanguageRows::prepare(const data::TypedRow& given) const {
   const data::TypedRow split = splits ? last_message_as_completion(given) : data::TypedRow();
   const data::TypedRow& row = splits ? split : given;
   data::Encoded encoded = encoder_->encode(row);
+  if (options_.assistant_only && encoded.assistant.empty())
+    refuse(row.where, "assistant_only_loss learns what the assistant says, and this row is not a conversation",
+           row.instruction_text.empty() ? "give messages, or set trainer.assistant_only_loss: false"
+                                        : "give a chat template by model.chat_template, or set "
+                                          "trainer.assistant_only_loss: false");
   Learned learned{std::move(encoded.ids), {}, std::move(encoded.weights)};
   learned.learn.assign(learned.ids.size(), 1);
   if (learns_completion_only(row)) std::fill_n(learned.learn.begin(), encoded.prompt, uint8_t{0});

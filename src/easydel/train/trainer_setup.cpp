@@ -103,9 +103,12 @@ bool evaluation_data(const TrainerSection& trainer, const data::MixtureConfig& m
   options.informs = data::evaluation_informs(mixture);
   if (!trainer.common.do_eval) return false;
   if (options.informs.empty()) {
-    log::warning(
-        "trainer.do_eval: there is no evaluation data, so nothing will be evaluated; give an inform with split: "
-        "validation, or mixture.evaluation");
+    log::warning("trainer.",
+                 trainer.common.evaluation_steps ? "evaluation_steps"
+                 : trainer.common.eval_on_start  ? "eval_on_start"
+                                                 : "do_eval",
+                 ": there is no evaluation data, so nothing will be evaluated; give an inform with split: validation, "
+                 "or mixture.evaluation");
     return false;
   }
   options.section = "mixture.evaluation";
