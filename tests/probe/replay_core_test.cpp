@@ -56,6 +56,7 @@ TEST(Replay, RecordedRunsOfTheRepository) {
                            "peft/curve_sft_lora",
                            "peft/curve_dpo_lora",
                            "dpo/wpo_weighting",
+                           "dpo_trl024/alpha_divergence",
                            "dpo_trl024/bco_pair_running_delta",
                            "dpo_trl024/ipo_average",
                            "dpo_trl024/rpo_alpha",
@@ -85,7 +86,8 @@ TEST(Replay, AllSharedRunsOfWhatIsBuilt) {
                             "reward", "prm", "grpo", "rloo", "online_dpo"})
     for (const auto& entry : std::filesystem::directory_iterator(*root / "trl_goldens" / group)) {
       if (entry.path().extension() != ".json" || !parse_file(entry.path()).find("steps")) continue;
-      // Its losses are exponentials of sums of hundreds; TRL's own rounding moves them by more than the tolerance.
+      // The recording does not say how far fp64 is from it; the copy in tests/data does (scripts/fp64_floor.py), and
+      // passes above.
       if (entry.path().stem() == "alpha_divergence" && std::string_view(group) == "dpo_trl024") continue;
       expect_as_recorded(entry.path(), *root);
     }
