@@ -52,6 +52,25 @@ TEST(Checkpoints, TheLimitKeepsTheNewest) {
   const Checkpoints checkpoints(folder.path(), 2);
   for (const int step : {2, 9, 10, 11}) checkpoints.save(step, write_something);
   EXPECT_EQ(names_in(folder.path()), (std::set<std::string>{"run-10", "run-11"}));
+  // Those of later steps belong to another run.
+  for (const int step : {3, 4, 5}) checkpoints.save(step, write_something);
+  EXPECT_EQ(names_in(folder.path()), (std::set<std::string>{"run-4", "run-5", "run-10", "run-11"}));
+}
+
+TEST(Checkpoints, ThoseThatCannotBeRemovedDoNotEndTheRun) {
+  const TemporaryFolder folder;
+  const Checkpoints checkpoints(folder.path(), 1);
+  checkpoints.save(1, write_something);
+  LogLines log;
+  files::set_fault([&](files::Operation operation, const fs::path& path) {
+    return operation == files::Operation::rename && path.string().find("run-1") != std::string::npos ? EACCES : 0;
+  });
+  checkpoints.save(2, write_something);
+  files::set_fault(nullptr);
+  EXPECT_TRUE(log.has("old checkpoints beyond save_total_limit could not be deleted: ")) << log.text;
+  EXPECT_EQ(names_in(folder.path()), (std::set<std::string>{"run-1", "run-2"}));
+  checkpoints.prune(2);
+  EXPECT_EQ(names_in(folder.path()), (std::set<std::string>{"run-2"}));
 }
 
 TEST(Checkpoints, WhatABrokenSaveLeftIsRemovedAndAReplacementUndone) {
