@@ -83,7 +83,18 @@ class CompletionWriter final : public AnswerWriter {
 struct TextPrompt {
   std::vector<text::TokenId> ids = {};
   std::optional<std::string> text = {};  // null: it was given as ids
+  size_t added = 0;                      // ids in front that the text does not spell
 };
+
+// As the tokenizer encodes it, with its BOS once: a text that begins with it gets no other.
+TextPrompt encoded(const std::string& text, const text::Tokenizer& tokenizer) {
+  TextPrompt out{tokenizer.encode(text), text};
+  std::vector<text::TokenId> plain = tokenizer.encode(text, {.add_special_tokens = false});
+  if (plain.size() > out.ids.size() || !std::equal(plain.rbegin(), plain.rend(), out.ids.rbegin())) return out;
+  out.added = out.ids.size() - plain.size();
+  if (out.added == 1 && !plain.empty() && plain.front() == out.ids.front()) out.ids = std::move(plain), out.added = 0;
+  return out;
+}
 
 std::vector<TextPrompt> prompts_of(const TextRequest& request, const TokenLists& tokens, const ServedModel& model) {
   std::vector<TextPrompt> out;
@@ -91,7 +102,7 @@ std::vector<TextPrompt> prompts_of(const TextRequest& request, const TokenLists&
   const Value& prompt = request.text.prompt;
   const auto add = [&](const std::string& text) {
     if (!model.tokenizer) refuse("prompt", "is text, and the model has no tokenizer", "give token ids");
-    out.push_back({model.tokenizer->encode(text), text});
+    out.push_back(encoded(text, *model.tokenizer));
   };
   if (prompt.is_text()) add(prompt.scalar);
   for (const Value& one : prompt.items) add(one.scalar);
@@ -127,6 +138,7 @@ void answer_completion(const RouteContext& context, const Api& api, const std::s
     most += fitted.max_tokens * sampling.choices_drawn();
     TextReading reading{.model = model, .echo = request.text.echo, .has_answer = has_answer};
     reading.prompt = fitted.prompt;
+    if (fitted.truncated_tokens == 0) reading.added = prompt.added;
     if (prompt.text && fitted.truncated_tokens == 0)
       reading.prompt_text = std::move(*prompt.text);
     else if (model->tokenizer)

@@ -69,7 +69,11 @@ void TextReader::echo(const std::vector<esurge::TokenLogprobs>& prompt_logprobs,
     text::DecodeStream decoder(reading_->model->tokenizer, reading_->skip_special_tokens);
     for (size_t i = 0; i < reading_->prompt.size(); ++i) {
       const text::TokenId id = reading_->prompt[i];
-      add_token(id, i == 0 || i > prompt_logprobs.size() ? nullptr : &prompt_logprobs[i - 1], piece);
+      const bool is_first = i <= reading_->added;
+      if (i < reading_->added)
+        key(id, place_);
+      else
+        add_token(id, is_first || i > prompt_logprobs.size() ? nullptr : &prompt_logprobs[i - 1], piece);
       characters_ += text::count_characters(decoder.push(id));
     }
     piece.text = reading_->prompt_text;

@@ -17,6 +17,7 @@ namespace easydel::server {
 struct TextReading {
   std::shared_ptr<const ServedModel> model = nullptr;
   std::vector<text::TokenId> prompt = {};
+  size_t added = 0;  // ids in front of the prompt that its text does not spell (BOS); they are not echoed
   std::string prompt_text = {};
   bool echo = false;
   bool has_answer = true;                // false: max_tokens is 0, and the token that the engine makes is left out

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""lm-evaluation-harness' own clients of OpenAI's interface against a server of the built program.
+
+Run by a Python with lm_eval (and its `api` extra; without it nothing is checked, which the last line says). The figures are those of
+the adapter, which asks `easydel score`: with token ids, with texts, with the server's tokenizer, and for conversations.
+"""
+import contextlib
+import importlib.util
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from server import MODEL, ROOT, Server, program  # noqa: E402
+
+PLAIN = ROOT / "tests" / "data" / "models" / "stories260K-hf"
+LENGTH = 512
+
+
+def results(model, arguments, tasks, **more):
+    """Of each document of each task: the answers to its requests."""
+    from lm_eval import evaluator, simple_evaluate
+    from lm_eval.tasks import TaskManager
+
+    evaluator.add_env_info = lambda results: None
+    with contextlib.redirect_stdout(sys.stderr):
+        found = simple_evaluate(
+            model=model,
+            model_args=arguments,
+            tasks=tasks,
+            task_manager=TaskManager(include_path=str(ROOT / "examples" / "tasks"), include_defaults=False),
+            limit=8,
+            num_fewshot=0,
+            bootstrap_iters=0,
+            gen_kwargs={"max_gen_toks": 12},
+            **more,
+        )
+    out = {}
+    for task, samples in found["samples"].items():
+        for sample in samples:
+            out[task, sample["doc_id"]] = [answer[0] for answer in sample["resps"]]
+    return out
+
+
+def check(name, ours, theirs):
+    assert ours.keys() == theirs.keys(), f"{name}: other documents"
+    for key, expected in ours.items():
+        for one, other in zip(expected, theirs[key], strict=True):
+            if isinstance(one, str):
+                assert one.strip() == other.strip(), f"{name} {key}: {one!r} {other!r}"
+                continue
+            (a, greedy), (b, other_greedy) = (x if isinstance(x, (tuple, list)) else (x, None) for x in (one, other))
+            assert abs(a - b) <= 1e-4 * abs(a) + 1e-4, f"{name} {key}: {a} {b}"
+            assert greedy == other_greedy, f"{name} {key}: greedy"
+    print(f"{name}: {len(ours)} documents are equal", flush=True)
+
+
+def main():
+    missing = [name for name in ("lm_eval", "aiohttp", "tenacity", "requests") if importlib.util.find_spec(name) is None]
+    if missing:
+        return print("nothing was checked: no " + ", ".join(missing))
+    os.chdir(ROOT)
+    os.environ.update(TQDM_DISABLE="1", HF_HUB_OFFLINE="1", EASYDEL_PROGRAM=program())
+    sys.path.insert(0, str(ROOT / "python"))
+    import easydel_harness  # noqa: F401: registers the model
+
+    tasks = ["copa", "lambada", "gsm8k"]
+    common = f"max_length={LENGTH},num_concurrent=4,max_retries=1"
+    ours = results("easydel", f"pretrained={PLAIN},dtype=fp32", tasks)
+    with Server("--dtype", "fp32", model=PLAIN) as server:
+        base = f"base_url={server.url}/v1/completions,model={PLAIN.name},{common}"
+        check("texts", ours, results("local-completions", base + ",tokenized_requests=False", tasks))
+        if importlib.util.find_spec("transformers"):
+            ids = f",tokenizer={PLAIN},tokenizer_backend=huggingface,add_bos_token=True"
+            check("ids", ours, results("local-completions", base + ids, tasks))
+            rolling = results("easydel", f"pretrained={PLAIN},dtype=fp32,max_length={LENGTH - 2}", ["wikitext"])
+            check("rolling", rolling, results("local-completions", base + ids, ["wikitext"]))
+        from lm_eval.utils import check_remote_tokenizer_support
+
+        assert check_remote_tokenizer_support(f"{server.url}/v1/completions"), "the remote tokenizer is not found"
+    conversation = {"apply_chat_template": True}
+    ours = results("easydel", f"pretrained={MODEL},dtype=fp32", ["gsm8k"], **conversation)
+    with Server("--dtype", "fp32", model=MODEL) as server:
+        base = f"base_url={server.url}/v1/chat/completions,model={MODEL.name},{common}"
+        check("conversations", ours, results("local-chat-completions", base, ["gsm8k"], **conversation))
+
+
+if __name__ == "__main__":
+    main()
