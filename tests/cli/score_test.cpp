@@ -2,8 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <map>
+#include <sstream>
 
+#include "easydel/base/document.h"
 #include "support/data.h"
 
 namespace easydel {
@@ -61,6 +65,34 @@ TEST(Score, RefusesWhatCannotBeScored) {
                                     {.input = R"({"context_ids": [1], "continuation_ids": [3]})"});
   EXPECT_EQ(ran.status, 2);
   EXPECT_NE(ran.err.find("is not a causal language model"), std::string::npos) << ran.err;
+}
+
+// hf_models.jsonl was recorded with lm-evaluation-harness' own back end: tests/data/eval/record_models.py.
+TEST(Score, IsThatOfTheHarnessBackEndForManyFamilies) {
+  std::map<std::string, std::vector<Value>> records;
+  std::ifstream file(test::test_data("eval/hf_models.jsonl"));
+  for (std::string line; std::getline(file, line);) {
+    Value record = parse_json(line);
+    records[record.find("model")->scalar].push_back(std::move(record));
+  }
+  EXPECT_EQ(records.size(), 12u);
+  for (const auto& [model, asked] : records) {
+    std::string lines;
+    for (const Value& record : asked) lines += to_json(*record.find("line")) + "\n";
+    const test::Ran ran = test::run_program(
+        {"score", test::test_data("hf_goldens/" + model).string(), "--dtype", "fp32", "--max-length", "64"},
+        {.input = lines});
+    std::istringstream answers(ran.out);
+    std::string answer;
+    for (size_t i = 0; i < asked.size(); ++i) {
+      ASSERT_TRUE(std::getline(answers, answer)) << model << ran.err;
+      const Value found = parse_json(answer), &expected = *asked[i].find("answer");
+      const double right = expected.find("logprob")->as_double().value();
+      ASSERT_TRUE(found.find("logprob")) << model << answer;
+      EXPECT_NEAR(found.find("logprob")->as_double().value(), right, 2e-4 * std::abs(right) + 1e-4) << model << i;
+      EXPECT_EQ(found.find("is_greedy")->as_bool(), expected.find("is_greedy")->as_bool()) << model << i;
+    }
+  }
 }
 
 }  // namespace
