@@ -1,7 +1,7 @@
 """The process that easydel starts: builds tasks, asks easydel for answers, and gives the results back.
 
 Messages are lines of JSON on the socket whose descriptor is the only argument:
-  to this process    {"prepare": SETTINGS}  {"run": SETTINGS}  {"line": N, "answer": {...}}  {"failed": TEXT}
+  to this process    {"prepare": SETTINGS, "evaluation": N}  {"run": SETTINGS, "evaluation": N}  {"line": N, "answer": {...}}  {"failed": TEXT}
   from this process  {"version": TEXT}  {"ready": {...}}  {"lines": [...]}  {"task": {...}}  {"results": {...}}
                      {"refused": {"problem": TEXT, "remedy": TEXT}}
 """
@@ -26,16 +26,17 @@ def main():
     begin = time.perf_counter()
     import lm_eval
 
+    logging.basicConfig(format="%(name)s: %(message)s")
     warnings.filterwarnings("ignore")
     channel.send({"version": getattr(lm_eval, "__version__", "")})
-    run = None
+    runs = {}
     while (message := channel.receive()) is not None:
         try:
             if "prepare" in message:
-                run = Run(message["prepare"], begin)
+                run = runs[message["evaluation"]] = Run(message["prepare"], begin)
                 channel.send({"ready": run.described()})
             elif "run" in message:
-                channel.send({"results": run.evaluate(channel, message["run"])})
+                channel.send({"results": runs[message["evaluation"]].evaluate(channel, message["run"])})
         except ModelError as error:
             channel.send({"refused": {"problem": str(error), "remedy": ""}})
         except Exception as error:  # noqa: BLE001: whatever it is, the other process says it
@@ -68,7 +69,7 @@ class Run:
         global environment
         environment = environment or Environment()
 
-        level = settings.get("verbosity") or "WARNING"
+        level = settings.get("verbosity") or ("INFO" if settings["evaluate"].get("write_out") else "WARNING")
         logging.getLogger("lm_eval").setLevel(str(level).upper())
         self.settings = settings
         self.imported = time.perf_counter() - begin
@@ -83,6 +84,8 @@ class Run:
             settings["evaluate"].get("confirm_run_unsafe_code"),
             settings["evaluate"].get("samples"),
         )
+        if settings["evaluate"].pop("check_integrity", False):
+            self.tasks.check_integrity()
         self.built = time.perf_counter() - begin - self.imported
         if settings["evaluate"].get("confirm_run_unsafe_code"):
             os.environ["HF_ALLOW_CODE_EVAL"] = "1"
@@ -90,6 +93,7 @@ class Run:
 
     def described(self):
         return {
+            "names": self.tasks.names,
             "tasks": [task.config.task for task in self.tasks.all()],
             "import_seconds": self.imported,
             "build_seconds": self.built,
@@ -119,7 +123,7 @@ class Run:
             )
             part = json.loads(json.dumps(part, default=handle_non_serializable))
             seconds = time.perf_counter() - began
-            channel.send({"task": {"name": name, "seconds": seconds, "results": part["results"]}})
+            channel.send({"task": {"name": name, "seconds": seconds, "results": part}})
             for key, value in part.items():
                 if isinstance(value, dict) and key != "config":
                     document.setdefault(key, {}).update(value)

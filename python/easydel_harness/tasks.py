@@ -115,6 +115,34 @@ class Tasks:
                 raise Refused(f"samples names '{name}', which is not among the tasks")
 
 
+    def check_integrity(self):
+        """Every document of every task gives a question and an answer that can be scored."""
+        for task in self.all():
+            for index, document in enumerate(task.eval_docs):
+                try:
+                    problem = _problem_of(task, document)
+                except Exception as error:  # noqa: BLE001: templates and functions of tasks fail in many ways
+                    problem = f"{type(error).__name__}: {error}"
+                if problem:
+                    raise Refused(f"task '{task.config.task}', document {index}: {problem}", "correct the task or its data")
+
+
+def _problem_of(task, document):
+    """What keeps a document from being asked; None: nothing."""
+    task.doc_to_text(document)
+    target = task.doc_to_target(document)
+    if target is None or target == "":
+        return "it has no target"
+    if task.OUTPUT_TYPE != "multiple_choice":
+        return None
+    choices = task.doc_to_choice(document)
+    if not choices:
+        return "it has no choices"
+    if isinstance(target, int) and not 0 <= target < len(choices):
+        return f"its target is choice {target} of {len(choices)}"
+    return None
+
+
 def _find_data_files(paths):
     """A relative name in a task's data_files is that of a file below the working folder, as the harness has it, or below
     a folder with tasks or one above it."""

@@ -160,6 +160,87 @@ for i in $(seq 200); do gone 2>/dev/null && exit 0; sleep 0.05; done; exit 8)";
   EXPECT_FALSE(std::filesystem::exists(folder / "r.json"));
 }
 
+TEST(Eval, WritesFinishedTasksBeforeTheLast) {
+  const test::TemporaryFolder folder;
+  const std::string file = (folder / "r.json").string();
+  EXPECT_EQ(evaluate({"-o", file}, fake({{"FAKE_MODE", "dies late"}})).status, 2);
+  const Value document = parse_file(file);
+  EXPECT_TRUE(document.find("results")->find("hellaswag"));
+  EXPECT_EQ(to_json(*document.find("easydel")->find("unfinished")), R"(["piqa"])");
+  EXPECT_EQ(evaluate({"-o", file}).status, 0);
+  EXPECT_FALSE(parse_file(file).find("easydel")->find("unfinished"));
+}
+
+// A run of three steps with benchmarks at the second and the last.
+std::string training_run(const test::TemporaryFolder& folder, const std::string& more = "") {
+  std::string lines;
+  for (int i = 0; i < 6; ++i) lines += str("Once upon a time there was a dog who had ", i, " red balls.\n");
+  test::write_file(folder / "lines.txt", lines);
+  const std::string file = (folder / "run.yaml").string();
+  test::write_file(
+      file,
+      str("model: {name_or_path: ", story(), "}\nmixture: {informs: [{data_files: ", (folder / "lines.txt").string(),
+          "}]}\ntrainer: {max_training_steps: 3, total_batch_size: 2, "
+          "save_directory: ",
+          (folder / "out").string(), ", model_name: a, benchmark_interval: 2, ",
+          "benchmarks: [copa, {tasks: piqa, name: quick, limit: 3}]", more, "}\nactions: [train]\n"));
+  return file;
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(Eval, RunsWhileTheModelIsTrained) {
+  const test::TemporaryFolder folder;
+  const Ran ran = test::run_program({"elarge", training_run(folder)}, {.environment = fake()});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(count(ran.err, "the fake harness begins"), 1u) << "the process stays";
+  EXPECT_EQ(count(ran.err, "benchmarks after step"), 2u);
+  const std::string metrics = test::read_file(folder / "out/a/metrics.jsonl");
+  EXPECT_EQ(count(metrics, R"("eval/copa/acc": )"), 2u) << metrics;
+  EXPECT_EQ(count(metrics, R"("eval/quick/acc": )"), 2u) << metrics;
+}
+
+TEST(Eval, ABenchmarkThatFailsIsAWarningAndTheNextOneStartsTheHarnessAgain) {
+  const test::TemporaryFolder folder;
+  const Ran ran = test::run_program({"elarge", training_run(folder)}, {.environment = fake({{"FAKE_MODE", "dies"}})});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(count(ran.err, "and the run goes on: trainer.benchmarks[0]: the harness' process ended with status 7"), 2u)
+      << ran.err;
+  EXPECT_EQ(count(ran.err, "the fake harness begins"), 2u) << "it is started when it is needed";
+  const Ran stopped =
+      test::run_program({"elarge", training_run(folder, ", benchmark_errors: stop, resume_if_possible: false")},
+                        {.environment = fake({{"FAKE_MODE", "dies"}})});
+  EXPECT_EQ(stopped.status, 2);
+  EXPECT_TRUE(
+      stopped.err.ends_with("trainer.benchmarks[0]: the harness' process ended with status 7\n"
+                            "    it said last: Traceback: out of luck\n"))
+      << stopped.err;
+}
+
+TEST(Eval, BenchmarksAreCheckedBeforeAnythingIsComputed) {
+  const test::TemporaryFolder folder;
+  const std::string file = training_run(folder);
+  EXPECT_TRUE(test::run_program({"elarge", file}, {.environment = {{"EASYDEL_PYTHON", "/nowhere/python"}}})
+                  .err.ends_with("trainer.benchmarks: no Python was found to run lm-evaluation-harness with\n"
+                                 "    install Python 3.10 or newer and 'pip install lm_eval==0.4.13', or set "
+                                 "EASYDEL_PYTHON\n"));
+  EXPECT_TRUE(
+      test::run_program({"elarge", file}, {.environment = fake({{"FAKE_MODE", "refuses"}})})
+          .err.ends_with("trainer.benchmarks[0]: there is no task 'helaswag'\n    did you mean 'hellaswag'?\n"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "out/a"));
+  EXPECT_EQ(test::run_program({"elarge", file, "--set", "trainer.benchmarks=[{tasks: copa, include_path: /nowhere}]"},
+                              {.environment = fake()})
+                .err,
+            file +
+                ":3:170: trainer.benchmarks[0].include_path: there is no folder '/nowhere'\n"
+                "    give the folder with the tasks' YAML files\n1 problem in " +
+                file + "; nothing was run.\n");
+}
+
 TEST(Eval, SurvivesAHarnessThatDies) {
   const test::TemporaryFolder folder;
   const std::string file = (folder / "r.json").string();

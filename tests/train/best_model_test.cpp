@@ -52,6 +52,12 @@ TEST(BestModel, FollowsTheMetricThatWasNamed) {
   EXPECT_TRUE(best.evaluated(evaluation(1, 2.0, 0.3)));
   EXPECT_FALSE(best.evaluated(evaluation(2, 1.0, 0.2)));
   EXPECT_TRUE(best.evaluated(evaluation(3, 3.0, 0.4))) << "greater is better, as the name does not end in loss";
+  BestModel perplexity = best_of("{do_eval: true, load_best_model_at_end: true, metric_for_best_model: perplexity}");
+  for (const double value : {9.0, 8.0}) {
+    EvaluationReport report = evaluation(1, 2.0);
+    report.metrics = {{"perplexity", value}};
+    EXPECT_TRUE(perplexity.evaluated(report)) << "smaller is better";
+  }
   BestModel unknown = best_of("{do_eval: true, load_best_model_at_end: true, metric_for_best_model: margin}");
   EXPECT_EQ(test::refusal([&] { unknown.evaluated(evaluation(1, 2.0)); }),
             "trainer.metric_for_best_model: 'margin' is not reported by the evaluations\n"

@@ -37,10 +37,11 @@ TEST(Progress, IsPlainLinesWhereThereIsNoTerminal) {
                 watcher.stepped(quiet);
                 EvaluationReport held_out;
                 held_out.step = 4, held_out.loss = 1, held_out.tokens = 500, held_out.seconds = 3;
+                held_out.metrics = {{"perplexity", 2.718}, {"bits_per_byte", 0.5}};
                 watcher.evaluated(held_out);
               }),
       "step 2/8  epoch 0.50  loss 3.2500 (mean of 10)  12.3k tok/s  0.250 TFLOP/s (50% of peak)  lr 0.001  left 01:15\n"
-      "evaluation after step 4: loss 1.0000, perplexity 2.718, 500 tokens in 00:03\n");
+      "evaluation after step 4: loss 1.0000, perplexity 2.718, 0.5000 bits per byte, 500 tokens in 00:03\n");
 }
 
 // What a terminal of this many columns gets.
@@ -87,6 +88,7 @@ void whole_run(Watcher& watcher) {
   watcher.worked({Work::Kind::evaluation, 3, 10});
   EvaluationReport held_out;
   held_out.step = 1, held_out.loss = 1, held_out.tokens = 500, held_out.seconds = 3;
+  held_out.metrics = {{"perplexity", 2.718}, {"bits_per_byte", 0.5}};
   watcher.evaluated(held_out);
   watcher.finished();
 }
@@ -113,7 +115,7 @@ TEST(Progress, HasABarAt80ColumnsThatMovesWithinAStep) {
                 "step 1/8 [##...............]  loss 3.2500 (mean of 10)  12.3k tok/s  left 01:15",
                 "step 1/8 [###..............]  loss 3.2500 (mean of 10)  12.3k tok/s  left 01:15",
                 "evaluation 3/10 [############............................]",
-                "evaluation after step 1: loss 1.0000, perplexity 2.718, 500 tokens in 00:03",
+                "evaluation after step 1: loss 1.0000, perplexity 2.718, 0.5000 bits per byte",
                 "step 1/8 [###..............]  loss 3.2500 (mean of 10)  12.3k tok/s  left 01:15",
                 "step 1/8 [###..............]  loss 3.2500 (mean of 10)  12.3k tok/s  left 01:15",
             }));

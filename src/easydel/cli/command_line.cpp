@@ -347,6 +347,11 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("--context", o.perplexity.context, "Tokens of a window; 0: the model's positions")
       ->check(CLI::NonNegativeNumber);
   one->add_flag("--json", o.perplexity.json, "Print a JSON object for each file");
+  one->add_option("--compare", o.perplexity.compare,
+                  "A second model, also the same folder with --compare-set: how its predictions differ");
+  one->add_option("--compare-set", o.perplexity.compare_set,
+                  "Set a key of the second model's configuration: --compare-set quantization.method=nf4")
+      ->allow_extra_args(false);
 
   one = add_command(app, o, "export", "Convert a model to GGUF or safetensors", work,
                     [&o] { return run_export(o.export_); });

@@ -77,6 +77,8 @@ struct PerplexityCommand : ModelOptions {
       stride;           // windows begin so many tokens apart; nothing: each token predicted once, as the harness
   int64_t context = 0;  // tokens of a window; 0: the model's positions
   bool json = false;
+  std::string compare;                   // a second model; empty: none
+  std::vector<std::string> compare_set;  // keys of its run
 };
 int run_perplexity(const PerplexityCommand& command);
 

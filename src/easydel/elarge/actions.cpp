@@ -305,7 +305,8 @@ Evaluation& Running::evaluation(const Action& action) {
   std::unique_ptr<Evaluation>& made = evaluations_[&action];
   if (!made)
     made = std::make_unique<Evaluation>(
-        EvaluationPlan{action.path, run.config.eval, typed<EvalActionConfig>(action), run.config.model.name_or_path});
+        EvaluationPlan{action.path, run.config.eval, typed<EvalActionConfig>(action), run.config.model.name_or_path},
+        nullptr, leads());
   return *made;
 }
 
@@ -345,6 +346,7 @@ void run_actions(const Run& run, const Output& out) {
   Running running(run, out);
   for (const Action& action : run.actions)
     if (action.entry->needs.harness) running.evaluation(action);
+  if (needs_of(run).training) running.session().prepare_benchmarks();
   for (const Action& action : run.actions) action.entry->run(running, action);
 }
 

@@ -1,6 +1,7 @@
 // The entry points of libeasydel_core.so: implementations of elarge/core.h.
 #include <set>
 
+#include "easydel/elarge/compare_predictions.h"
 #include "easydel/elarge/core.h"
 #include "easydel/elarge/describe_mesh.h"
 #include "easydel/elarge/plugin.h"
@@ -28,6 +29,10 @@ class TorchCore final : public Core {
         if (seen.insert(name).second) out.push_back({name, source.file_shape(entry.shape)});
     }
     return out;
+  }
+  void compare_predictions(Session& session, Session& other, const std::vector<std::string>& windows,
+                           const OnLineAnswer& on_answer) override {
+    elarge::compare_predictions(*session.build_model(), *other.build_model(), windows, on_answer);
   }
   std::string describe_mesh(const MeshPlan& plan) override { return describe_mesh_core(plan); }
   void merge(const MergeRequest& request) override { merge_core(request); }

@@ -82,7 +82,7 @@ Value adapter_of(const EvaluationPlan& plan) {
   return out;
 }
 
-Value preparation_of(const EvaluationPlan& plan) {
+Value preparation_of(const EvaluationPlan& plan, int64_t number) {
   const EvalConfig& c = plan.settings;
   Value out = Value::map(), code = Value::map(), message = Value::map();
   out.set("tasks", list_of(plan.action.tasks));
@@ -101,6 +101,7 @@ Value preparation_of(const EvaluationPlan& plan) {
   code.set("timeout", c.code_eval_timeout ? Value::number(*c.code_eval_timeout) : Value());
   out.set("code_eval", code);
   message.set("prepare", out);
+  message.set("evaluation", Value::integer(number));
   return message;
 }
 
@@ -114,14 +115,13 @@ LineSettings line_settings(const EvaluationPlan& plan) {
     out.batch = *c.max_batch_size;
   out.max_new_tokens = c.max_new_tokens;
   out.hard_max_new_tokens = c.hard_max_new_tokens;
-  out.engine = plan.action.engine == EvalEngine::esurge;
   return out;
 }
 
 // What the session says of its model.
-Value about(Session& session, const LineSettings& settings) {
+Value about(Session& session, const LineSettings& settings, bool digests) {
   Value out;
-  session.answer_lines({R"({"about": true, "digests": true})"}, settings,
+  session.answer_lines({digests ? R"({"about": true, "digests": true})" : R"({"about": true})"}, settings,
                        [&](size_t, const std::string& answer) { out = parse_json(answer); });
   return out;
 }
@@ -149,7 +149,19 @@ std::string folder_name(const std::string& model) {
   return out;
 }
 
-void write_results(const std::string& path, const Value& document) {
+// Adds the results of a task to those of others.
+void add_results(Value& all, const Value& part) {
+  for (const auto& [key, value] : part.entries) {
+    Value* const known = all.find(key);
+    if (!known)
+      all.set(key, value);
+    else if (known->is_map() && value.is_map() && key != "config")
+      for (const auto& [name, one] : value.entries) known->set(name, one);
+  }
+}
+
+// `date`: as date_text() has it; an evaluation has one.
+void write_results(const std::string& path, const Value& document, const std::string& date) {
   if (path.ends_with(".json")) {
     files::write(path, to_json(document, 2) + "\n");
     log::info("wrote ", path);
@@ -158,7 +170,6 @@ void write_results(const std::string& path, const Value& document) {
   const Value* const name = document.find("model_name");
   const std::filesystem::path folder = std::filesystem::path(path) / folder_name(name ? name->scalar : "model");
   files::make_directories(folder);
-  const std::string date = date_text();
   Value results = document;
   if (const Value* const samples = document.find("samples"); samples && samples->is_map()) {
     for (const auto& [task, lines] : samples->entries) {
@@ -173,20 +184,75 @@ void write_results(const std::string& path, const Value& document) {
   log::info("wrote ", file.string());
 }
 
-}  // namespace
-
-Evaluation::Evaluation(EvaluationPlan plan)
-    : plan_(std::move(plan)),
-      python_(find_harness(plan_.where)),
-      process_(std::make_unique<HarnessProcess>(python_, plan_.where,
-                                                plan_.settings.use_tqdm && ::isatty(STDERR_FILENO) != 0)) {
-  ready_ = process_->ask(preparation_of(plan_), "ready");
+// The key `easydel` of a document of results.
+Value facts_of(const Value& model, const HarnessPython& python) {
+  Value out = Value::map();
+  for (const char* key :
+       {"version", "order", "isa", "weights_digest", "tokenizer_digest", "template_digest", "training_template_digest"})
+    if (const Value* const fact = model.find(key)) out.set(key, *fact);
+  out.set("lm_eval", Value::text(python.version));
+  return out;
 }
 
-Value Evaluation::run(Session& session) {
-  const LineSettings settings = line_settings(plan_);
+// Warns if conversations are formatted otherwise than those that the model was trained on.
+void compare_templates(const EvaluationPlan& plan, const Value& model) {
+  const auto& asked = plan.settings.apply_chat_template;
+  if (const bool* const on = std::get_if<bool>(&asked); on && !*on) return;
+  const Value *const now = model.find("chat_template"), *const trained = model.find("training_template");
+  if (!now || !trained || now->scalar == trained->scalar) return;
+  const std::string &before = trained->scalar, &used = now->scalar;
+  const auto at = size_t(std::ranges::mismatch(before, used).in1 - before.begin());
+  const auto line_at = [at](const std::string& text) {
+    const size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+    return text.substr(begin, text.find('\n', at) - begin);
+  };
+  log::warning(plan.where, ": the chat template is not the one that the model was trained with; line ",
+               std::count(before.begin(), before.begin() + std::ptrdiff_t(at), '\n') + 1, " is '", line_at(used),
+               "', and was '", line_at(before), "'");
+}
+
+}  // namespace
+
+Evaluation::Evaluation(EvaluationPlan plan, std::shared_ptr<Harness> harness, bool first_rank)
+    : plan_(std::move(plan)), harness_(std::move(harness)) {
+  if (!first_rank) return;
+  const bool bars = plan_.settings.use_tqdm && ::isatty(STDERR_FILENO) != 0;
+  if (!harness_) harness_ = std::make_shared<Harness>(plan_.where, bars);
+  number_ = harness_->new_number();
+  prepare();
+}
+
+void Evaluation::prepare() {
+  HarnessProcess& process = harness_->process(plan_.where);
+  if (prepared_ == harness_->starts()) return;
+  const Value ready = process.ask(preparation_of(plan_, number_), "ready");
+  names_.clear();
+  for (const Value& name : ready.find("names")->items) names_.push_back(name.scalar);
+  prepared_ = harness_->starts();
+}
+
+Value Evaluation::run(Session& session, const EvaluationRun& how) {
+  bool stopped = false;
+  Value document;
+  try {
+    document = session.on_first_rank([&] { return run_here(session, how); });
+  } catch (const UserError&) {
+    stopped = how.stop && how.stop->load();
+    if (!stopped) throw;
+  }
+  if (stopped) throw Stopped();
+  return document;
+}
+
+Value Evaluation::run_here(Session& session, const EvaluationRun& how) {
+  prepare();
+  HarnessProcess& process = harness_->process(plan_.where);
+  LineSettings settings = line_settings(plan_);
+  settings.stop = how.stop;
+  settings.engine = how.engine;
   const auto begin = Clock::now();
-  const Value model = about(session, settings);
+  const Value model = about(session, settings, how.digests || plan_.settings.use_cache);
+  compare_templates(plan_, model);
   std::optional<AnswerCache> cache;
   if (plan_.settings.use_cache) {
     std::string key;
@@ -195,40 +261,56 @@ Value Evaluation::run(Session& session) {
     cache.emplace(*plan_.settings.use_cache, str(key, settings.max_new_tokens, settings.hard_max_new_tokens));
   }
   double answering = 0;
-  size_t cached = 0, asked = 0;
+  size_t cached = 0, asked = 0, answered = 0;
   const auto answer = [&](const std::vector<std::string>& lines, const HarnessProcess::GiveAnswer& give) {
     const auto start = Clock::now();
     std::vector<std::string> open;
     std::vector<size_t> numbers;
     asked += lines.size();
+    if (how.on_asked) how.on_asked(int64_t(lines.size()));
+    const auto give_one = [&](size_t line, const std::string& text) {
+      give(line, text), ++answered;
+      if (how.on_answer) how.on_answer();
+    };
     for (size_t i = 0; i < lines.size(); ++i) {
       const std::string* const known = cache ? cache->find(lines[i]) : nullptr;
       if (known) {
-        give(i, *known), ++cached;
+        give_one(i, *known), ++cached;
       } else {
         open.push_back(lines[i]), numbers.push_back(i);
       }
     }
     session.answer_lines(open, settings, [&](size_t line, const std::string& text) {
       if (cache) cache->add(open[line], text);
-      give(numbers[line], text);
+      give_one(numbers[line], text);
     });
+    if (answered < asked) refuse(plan_.where, "was stopped before all requests were answered");
     answering += seconds_since(start);
   };
   Value message = Value::map();
   message.set("run", Value::map());
-  const Value results = process_->ask(message, "results", answer, [](const Value& news) {
-    if (const Value* const task = news.find("task"))
-      log::info("eval: ", task->find("name")->scalar, " took ", task->find("seconds")->as_double().value_or(0), " s");
+  message.set("evaluation", Value::integer(number_));
+  Value finished = Value::map();
+  std::vector<std::string> unfinished = names_;
+  const Value results = process.ask(message, "results", answer, [&](const Value& news) {
+    const Value* const task = news.find("task");
+    if (!task) return;
+    log::info("eval: ", task->find("name")->scalar, " took ", task->find("seconds")->as_double().value_or(0), " s");
+    std::erase(unfinished, task->find("name")->scalar);
+    const Value* const part = task->find("results");
+    if (!how.on_finished || !part || unfinished.empty()) return;
+    add_results(finished, *part);
+    Value document = finished, own = facts_of(model, harness_->python());
+    own.set("unfinished", list_of(unfinished));
+    document.set("easydel", std::move(own));
+    document.set("model_name", Value::text(plan_.model_name));  // names the folder
+    how.on_finished(document);
   });
   table_ = results.find("table")->scalar;
   if (const Value* const groups = results.find("groups"); groups && !groups->scalar.empty())
     table_ += "\n" + groups->scalar;
-  Value document = *results.find("document"), own = Value::map();
-  for (const char* key : {"version", "order", "isa", "weights_digest", "tokenizer_digest", "template_digest"})
-    own.set(key, *model.find(key));
-  own.set("lm_eval", Value::text(python_.version));
-  document.set("easydel", own);
+  Value document = *results.find("document");
+  document.set("easydel", facts_of(model, harness_->python()));
   const double seconds = seconds_since(begin);
   log::info("eval: ", counted(int64_t(asked), "request"), " in ", seconds, " s",
             cached > 0 ? str(", ", cached, " of them from ", *plan_.settings.use_cache) : std::string(),
@@ -238,8 +320,12 @@ Value Evaluation::run(Session& session) {
 }
 
 Value Evaluation::report(Session& session, const Output& out) {
-  Value document = run(session);
-  if (plan_.action.output_path) write_results(*plan_.action.output_path, document);
+  EvaluationRun how;
+  const std::string date = date_text();
+  const auto write = [&](const Value& document) { write_results(*plan_.action.output_path, document, date); };
+  if (plan_.action.output_path && harness_) how.on_finished = write;
+  Value document = run(session, how);
+  if (how.on_finished) write(document);
   if (plan_.action.print_results && out) out(table_ + "\n");
   return document;
 }

@@ -1,7 +1,13 @@
 #include "easydel/elarge/generate_by_engine.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <deque>
+#include <iterator>
+#include <mutex>
+#include <utility>
 
 #include "easydel/base/clock.h"
 #include "easydel/base/error.h"
@@ -37,35 +43,96 @@ std::string reason_of(const esurge::RequestOutput& output, const esurge::Complet
   return std::string(generation::name_of(reason));
 }
 
+Generated generated(size_t prompt, const esurge::RequestOutput& output, const esurge::CompletionOutput& one) {
+  Generated got;
+  got.prompt = prompt;
+  got.text = one.text;
+  got.prompt_tokens = int64_t(output.prompt_token_ids.size());
+  got.new_tokens = one.num_generated_tokens - (std::holds_alternative<text::TokenId>(one.stop_reason) ? 1 : 0);
+  got.tokens.assign(one.token_ids.begin(), one.token_ids.begin() + std::ptrdiff_t(got.new_tokens));
+  got.finish_reason = reason_of(output, one);
+  got.prefill_seconds = output.first_token_time.value_or(0);
+  got.decode_seconds = output.time_spent_generating;
+  return got;
+}
+
+// Results that the engine's threads bring and the caller's fetches.
+struct Finished {
+  std::mutex mutex;
+  std::condition_variable came;
+  std::deque<std::pair<size_t, esurge::RequestOutput>> results;
+};
+
+// The requests in the engine, which are aborted if there is an error.
+class Asked {
+ public:
+  Asked(esurge::Engine& engine, std::vector<esurge::Request> requests) : engine_(engine) {
+    try {
+      for (size_t i = 0; i < requests.size(); ++i) {
+        requests[i].sampling.output_kind = esurge::OutputKind::final_only;
+        ids_.push_back(engine.add(std::move(requests[i]), [finished = finished_, i](esurge::RequestOutput output) {
+          const std::lock_guard lock(finished->mutex);
+          finished->results.emplace_back(i, std::move(output));
+          finished->came.notify_one();
+        }));
+      }
+    } catch (...) {
+      abort();
+      throw;
+    }
+  }
+  ~Asked() { abort(); }
+  Asked(const Asked&) = delete;
+
+  // The next that is finished. If `stop` is set all are aborted, and finished by that.
+  std::pair<size_t, esurge::RequestOutput> next(const std::atomic<bool>* stop) {
+    constexpr auto between_looks = std::chrono::milliseconds(100);
+    std::unique_lock lock(finished_->mutex);
+    while (!finished_->came.wait_for(lock, between_looks, [this] { return !finished_->results.empty(); })) {
+      if (!stop || !stop->load()) continue;
+      lock.unlock();
+      abort();
+      lock.lock();
+    }
+    auto result = std::move(finished_->results.front());
+    finished_->results.pop_front();
+    return result;
+  }
+
+ private:
+  void abort() {
+    for (const esurge::RequestId id : std::exchange(ids_, {})) engine_.abort(id);
+  }
+
+  esurge::Engine& engine_;
+  std::shared_ptr<Finished> finished_ = std::make_shared<Finished>();
+  std::vector<esurge::RequestId> ids_;
+};
+
 }  // namespace
 
 std::vector<Generated> generate_by_engine(esurge::Engine& engine, const std::vector<generation::Request>& requests,
                                           const GenerateRequest& request) {
-  std::vector<esurge::Request> asked;
-  for (const generation::Request& one : requests) asked.push_back(engine_request(one));
+  std::vector<esurge::Request> all;
+  for (const generation::Request& one : requests) all.push_back(engine_request(one));
   const auto begin = Clock::now();
-  const std::vector<esurge::RequestOutput> outputs = engine.generate(std::move(asked));
-  const double seconds = seconds_since(begin);
-  std::vector<Generated> out;
+  Asked asked(engine, std::move(all));
+  std::vector<std::vector<Generated>> results(requests.size());
   int64_t tokens = 0;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const esurge::RequestOutput& output = outputs[i];
-    if (!output.error.empty()) refuse(str("prompt ", i + 1), output.error);
+  for (size_t left = requests.size(); left > 0; --left) {
+    const auto [prompt, output] = asked.next(request.stop);
+    if (!output.error.empty()) refuse(str("prompt ", prompt + 1), output.error);
     tokens += output.num_generated_tokens;
     for (const esurge::CompletionOutput& one : output.outputs) {
-      Generated& got = out.emplace_back();
-      got.prompt = i;
-      got.text = one.text;
-      got.prompt_tokens = int64_t(output.prompt_token_ids.size());
-      got.new_tokens = one.num_generated_tokens - (std::holds_alternative<text::TokenId>(one.stop_reason) ? 1 : 0);
-      got.tokens.assign(one.token_ids.begin(), one.token_ids.begin() + std::ptrdiff_t(got.new_tokens));
-      got.finish_reason = reason_of(output, one);
-      got.prefill_seconds = output.first_token_time.value_or(0);
-      got.decode_seconds = output.time_spent_generating;
-      if (request.on_text) request.on_text(out.size() - 1, got.text);
+      const Generated& got = results[prompt].emplace_back(generated(prompt, output, one));
+      const size_t index = prompt * size_t(requests[prompt].config.num_return_sequences) + results[prompt].size() - 1;
+      if (request.on_text) request.on_text(index, got.text);
       if (request.on_result) request.on_result(got);
     }
   }
+  std::vector<Generated> out;
+  for (std::vector<Generated>& each : results) std::ranges::move(each, std::back_inserter(out));
+  const double seconds = seconds_since(begin);
   char line[160];
   std::snprintf(line, sizeof line, "engine: %lld tokens, %.1f tokens/s, %.0f %% of the prompts' tokens were cached",
                 static_cast<long long>(tokens), double(tokens) / std::max(seconds, 1e-9),

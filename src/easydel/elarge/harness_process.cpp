@@ -151,6 +151,7 @@ void HarnessProcess::show_output() {
 }
 
 void HarnessProcess::refuse_ended() {
+  check(!ended(), "the harness' process has ended before");
   ::shutdown(socket_, SHUT_RDWR);
   int status = 0;
   ::waitpid(pid_, &status, 0);
@@ -223,6 +224,16 @@ Value HarnessProcess::ask(const Value& message, const std::string& reply, const 
       on_news(got);
     }
   }
+}
+
+HarnessProcess& Harness::process(const std::string& where) {
+  if (process_ && process_->ended()) process_.reset();
+  if (!process_) {
+    process_ = std::make_unique<HarnessProcess>(python_, where, bars_);
+    ++starts_;
+  }
+  process_->set_where(where);
+  return *process_;
 }
 
 }  // namespace easydel::elarge

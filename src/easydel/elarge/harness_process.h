@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -25,14 +26,17 @@ struct HarnessPython {
 // `where`, with the command that installs what is missing: no Python, no lm_eval, one that is too old.
 HarnessPython find_harness(const std::string& where);
 
-// The process is killed by the kernel if this one dies, and by the destructor.
+// One process of the harness. It is killed by the kernel if this one dies, and by the destructor.
 class HarnessProcess {
  public:
-  // UserErrors name `where`. `bars`: the process shows progress bars.
+  // UserErrors name `where`, also those of later calls. `bars`: the process shows progress bars.
   HarnessProcess(const HarnessPython& python, std::string where, bool bars);
   ~HarnessProcess();
   HarnessProcess(const HarnessProcess&) = delete;
   HarnessProcess& operator=(const HarnessProcess&) = delete;
+
+  bool ended() const { return pid_ < 0; }
+  void set_where(const std::string& where) { where_ = where; }
 
   // Gives the answer to line `index`.
   using GiveAnswer = std::function<void(size_t index, const std::string& answer)>;
@@ -56,6 +60,25 @@ class HarnessProcess {
   std::string received_;           // bytes after the last whole message
   std::string tail_;               // the end of its output
   std::thread shows_;              // copies its output to ours
+};
+
+// The harness of a run's evaluations: one process for all of them, started anew if it has ended.
+class Harness {
+ public:
+  // Finds it. UserErrors name `where`.
+  Harness(const std::string& where, bool bars) : python_(find_harness(where)), bars_(bars) {}
+
+  const HarnessPython& python() const { return python_; }
+  // A process that runs; its errors name `where`.
+  HarnessProcess& process(const std::string& where);
+  int64_t starts() const { return starts_; }   // of processes
+  int64_t new_number() { return ++numbers_; }  // of an evaluation
+
+ private:
+  HarnessPython python_;
+  bool bars_;
+  std::unique_ptr<HarnessProcess> process_;
+  int64_t starts_ = 0, numbers_ = 0;
 };
 
 }  // namespace easydel::elarge

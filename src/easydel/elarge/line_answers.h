@@ -19,6 +19,7 @@ struct LineModel {
   std::shared_ptr<const text::Tokenizer> tokenizer;  // null: the model has none, and lines give ids
   // Generates with the engine.
   std::function<std::vector<Generated>(const std::vector<generation::Request>&, const GenerateRequest&)> by_engine;
+  int64_t cache_bytes = 0;  // for beginnings that are shared: ScorerOptions::memory_bytes
 };
 
 // As Session::answer_lines.

@@ -114,6 +114,7 @@ class LineAnswers {
         scorer_(model_, {.max_length = settings.max_length,
                          .pass_requests = settings.batch,
                          .share = settings.share,
+                         .memory_bytes = model.cache_bytes,
                          .stop = settings.stop}) {
     if (!tokenizer_) return;
     std::optional<TokenId> prefix;
@@ -315,10 +316,7 @@ class LineAnswers {
       tokens += int64_t(ids.size());
       ++answered;
     };
-    if (settings_.engine) {
-      const std::vector<Generated> all = by_engine_(requests, {});
-      for (size_t i = 0; i < all.size(); ++i) give(i, all[i].tokens, all[i].finish_reason);
-    } else {
+    if (!settings_.engine || !generate_by_engine(requests, give)) {
       generation::GeneratorOptions options;
       if (settings_.batch > 0) options.batch = settings_.batch;
       options.stop = settings_.stop;
@@ -330,6 +328,28 @@ class LineAnswers {
     }
     log::info(settings_.where, ": ", counted(int64_t(answered), "answer"), ", ",
               int64_t(double(tokens) / std::max(seconds_since(begin), 1e-9)), " new tokens a second");
+  }
+
+  // False: the engine refuses something of the model or of the requests, and nothing was given.
+  bool generate_by_engine(const std::vector<generation::Request>& requests, const auto& give) {
+    bool stopped = false;
+    GenerateRequest how;
+    how.stop = settings_.stop;
+    size_t given = 0;
+    how.on_result = [&](const Generated& got) {
+      stopped |= got.finish_reason == name_of(generation::StopReason::cancelled);
+      if (!stopped) give(got.prompt, got.tokens, got.finish_reason), ++given;
+    };
+    try {
+      by_engine_(requests, how);
+    } catch (const UserError& error) {
+      if (given > 0) throw;
+      log::info(settings_.where,
+                ": the plain loop generates instead of the engine, the same texts: ", error.headline());
+      return false;
+    }
+    if (stopped) throw generation::Scorer::Stopped();
+    return true;
   }
 
   std::string generated_line(const Prompt& prompt, const std::vector<TokenId>& tokens,

@@ -32,6 +32,15 @@ std::string weights_digest(const models::Model& model) {
   return all.hex();
 }
 
+// The template that a checkpoint was trained with, which was saved with its tokenizer; nothing: the folder is no
+// checkpoint of a training, or has no template.
+std::optional<std::string> training_template(const ModelFacts& facts) {
+  const std::filesystem::path& folder = facts.model.folder();
+  if (!files::exists(folder / "state.json") || !text::Tokenizer::exists(folder)) return std::nullopt;
+  if (!facts.tokenizer->chat_template_is_given()) return facts.tokenizer->chat_template();
+  return text::Tokenizer::load(folder)->chat_template();
+}
+
 }  // namespace
 
 Value model_facts(const ModelFacts& facts, bool digests) {
@@ -58,6 +67,10 @@ Value model_facts(const ModelFacts& facts, bool digests) {
     eos = facts.tokenizer->eos_id(), bos = facts.tokenizer->bos_id();
     if (!chat_template) chat_template = facts.tokenizer->chat_template();
     digest = tokenizer_digest(*facts.tokenizer);
+    if (const auto trained = training_template(facts)) {
+      set_text("training_template", trained);
+      set_text("training_template_digest", files::sha256(*trained));
+    }
   }
   set_id("eos_token_id", eos);
   set_id("bos_token_id", bos);

@@ -13,6 +13,7 @@
 #include "easydel/data/save_dataset.h"
 #include "easydel/elarge/actions.h"
 #include "easydel/elarge/adapter_config.h"
+#include "easydel/elarge/benchmarks.h"
 #include "easydel/elarge/overridden_key.h"
 #include "easydel/elarge/push.h"
 #include "easydel/generation/generation_config.h"
@@ -232,6 +233,21 @@ void check_built(const Config& config, bool training, config::Problems& problems
   if (config.lora && config.lora->adapter) problems.collect("lora.adapter", [&] { adapter_of(config, training); });
 }
 
+namespace {
+
+void check_task_folder(const EvalConfig& settings, const std::string& section, config::Problems& problems) {
+  if (settings.include_path && !files::is_folder(*settings.include_path))
+    problems.add(section + ".include_path", "there is no folder '" + *settings.include_path + "'",
+                 "give the folder with the tasks' YAML files");
+}
+
+void check_benchmarks(const Config& config, config::Problems& problems) {
+  for (const BenchmarkPlan& benchmark : benchmark_plans(config, problems))
+    check_task_folder(benchmark.plan.settings, benchmark.plan.where, problems);
+}
+
+}  // namespace
+
 void check_needs(const Run& run, config::Problems& problems) {
   const Config& config = run.config;
   const Needs needs = needs_of(run);
@@ -252,6 +268,7 @@ void check_needs(const Run& run, config::Problems& problems) {
       problems.collect("trainer.push_to_hub",
                        [&] { hub::check_push("trainer.push_to_hub", push_options(config.trainer.common)); });
   }
+  if (needs.training || problems.given("trainer.benchmarks")) check_benchmarks(config, problems);
   // If a run only validates, training's keys are checked only if they were given.
   if (needs.training || (needs.data && problems.given("trainer.save_directory")))
     check_can_write(hub::expand_home(config.trainer.common.save_directory), true, "trainer.save_directory", problems);
@@ -296,11 +313,8 @@ void check_eval(const Run& run, const Action& action, config::Problems& problems
   if (parameters.output_path)
     check_can_write(*parameters.output_path, !parameters.output_path->ends_with(".json"), action.path + ".output_path",
                     problems);
-  if (run.ranks > 1) problems.add(action.path, "is not built yet for several ranks", "run it in one process");
   const EvalConfig& settings = run.config.eval;
-  if (settings.include_path && !files::is_folder(*settings.include_path))
-    problems.add("eval.include_path", "there is no folder '" + *settings.include_path + "'",
-                 "give the folder with the tasks' YAML files");
+  check_task_folder(settings, "eval", problems);
   if (problems.empty()) problems.collect(action.path, [&] { refuse_without_weights(run, action, false); });
   const bool chat =
       !std::holds_alternative<bool>(settings.apply_chat_template) || std::get<bool>(settings.apply_chat_template);

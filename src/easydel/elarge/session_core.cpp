@@ -1,5 +1,7 @@
 #include "easydel/elarge/session_core.h"
 
+#include <ATen/ops/full.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <future>
@@ -7,13 +9,17 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/free_memory.h"
 #include "easydel/base/log.h"
 #include "easydel/elarge/adapter_config.h"
 #include "easydel/elarge/generate_by_engine.h"
+#include "easydel/elarge/joint_lines.h"
 #include "easydel/elarge/line_answers.h"
+#include "easydel/elarge/load_options.h"
 #include "easydel/elarge/preload_checks_core.h"
 #include "easydel/elarge/push.h"
 #include "easydel/elarge/served_model.h"
+#include "easydel/elarge/training_benchmarks.h"
 #include "easydel/esurge/engine.h"
 #include "easydel/generation/constrained.h"
 #include "easydel/generation/generator.h"
@@ -29,82 +35,6 @@
 
 namespace easydel::elarge {
 namespace {
-
-DeviceSetting device_of(const Config& config) {
-  if (config.loader.device != DeviceSetting::automatic) return config.loader.device;
-  const std::optional<Backend> backend =
-      config.platform.backend ? config.platform.backend : config.base_config.values.backend;
-  if (!backend) return DeviceSetting::automatic;
-  return *backend == Backend::cpu ? DeviceSetting::cpu : DeviceSetting::gpu;
-}
-
-nn::CheckpointPolicy checkpointing_of(const Config& config) {
-  const BaseValues& values = config.base_config.values;
-  return nn::checkpoint_policy(values.gradient_checkpointing, values.gradient_checkpointing_targets);
-}
-
-models::FoundModel found_model(const ModelConfig& model, const std::string& section) {
-  const std::string where = section + ".name_or_path";
-  return models::find_base(hub::resolve_model(model.name_or_path, where, model.revision), where);
-}
-
-std::filesystem::path folder_of(const ModelConfig& model, const std::string& section) {
-  return found_model(model, section).model;
-}
-
-// The adapters of the run's own model, or of a side model that is named by its adapter's folder.
-std::vector<models::AdapterOptions> adapters_of(const Config& config, const ModelConfig& model,
-                                                const std::string& section, bool training) {
-  if (section == "model") {
-    const auto adapter = adapter_of(config, training);
-    if (!adapter) return {};
-    return {{.config = adapter->config,
-             .folder = adapter->folder,
-             .where = adapter->where,
-             .seed = uint64_t(config.trainer.common.shuffle_seed_train)}};
-  }
-  const std::filesystem::path folder = found_model(model, section).adapter;
-  return folder.empty() ? std::vector<models::AdapterOptions>() : std::vector{models::adapter_in(folder)};
-}
-
-models::LoadOptions load_options(const Config& config, const ModelConfig& model, const std::string& section,
-                                 bool training, std::shared_ptr<const collective::Team> team) {
-  models::LoadOptions options;
-  options.adapters = adapters_of(config, model, section, training);
-  options.task = models::head_of(model.task);
-  // If the method trains another task than language modeling, the model gets that task's head.
-  const models::Task trained = config.trainer.facts().task;
-  if (training && trained != models::Task::causal_lm) {
-    if (options.task.value_or(trained) != trained)
-      refuse(section + ".task", config.trainer.common.trainer_type + " trains another task", "leave it out");
-    options.task = trained;
-    options.labels = config.trainer.facts().labels;
-    // An adapter does not reach a class head, which starts from random values: it is trained in full, as PEFT does.
-    for (models::AdapterOptions& adapter : options.adapters)
-      if (auto& full = adapter.config.modules_to_save; adapter.folder.empty() && std::ranges::count(full, "score") == 0)
-        full.push_back("score");
-  }
-  options.dtype = config.loader.dtype;
-  options.param_dtype = config.loader.param_dtype;
-  options.device = device_of(config);
-  options.key_prefix = "loader.";
-  options.training = training;
-  if (const auto& frozen = config.trainer.common.frozen_parameters; training && frozen)
-    options.trainable = nn::Trainable::except(*frozen);
-  options.attention = config.base_config.values.attn_mechanism;
-  options.moe_method = config.base_config.values.moe_method;
-  options.overrides = config.base_config.values.config_json;
-  options.team = std::move(team);
-  options.partition_rules = config.sharding.rules();
-  options.quantization = quantization_of(config.quantization);
-  options.cache_format = config.quantization.cache_format(config.base_config.values.kvdtype);
-  return options;
-}
-
-mesh::Mesh mesh_of(const Config& config, int64_t ranks) {
-  const mesh::World world = mesh::read_world();
-  return config.sharding.mesh(ranks, world.size == ranks ? world.size / world.local_size : 1);
-}
 
 class TorchSession final : public Session {
  public:
@@ -139,6 +69,7 @@ class TorchSession final : public Session {
   }
 
   std::shared_ptr<train::Trainer> build_trainer() override {
+    prepare_benchmarks();
     train::TrainerParts parts;
     parts.trainer = config_.trainer;
     parts.mixture = config_.mixture;
@@ -163,6 +94,7 @@ class TorchSession final : public Session {
     const auto kept = std::make_shared<Kept>();
     if (team_->first()) kept->progress = train::make_progress(config_.trainer.common.progress_bar_type, stderr);
     parts.watcher = kept->progress.get();
+    parts.benchmarks = benchmarks_.get();
     kept->trainer.emplace(std::move(parts));
     return {kept, &*kept->trainer};
   }
@@ -193,13 +125,19 @@ class TorchSession final : public Session {
 
   void answer_lines(const std::vector<std::string>& lines, const LineSettings& settings,
                     const OnLineAnswer& on_answer) override {
-    if (team_->size() > 1) refuse(settings.where, "is not built yet for several ranks", "run it in one process");
-    const LineModel line_model{
-        model(), tokenizer_if_any(),
-        [this](const std::vector<generation::Request>& requests, const GenerateRequest& request) {
-          return generate_by_engine(request, requests);
-        }};
-    elarge::answer_lines(lines, line_model, settings, on_answer);
+    joint_.give(lines, settings);
+    answer_here(lines, settings, on_answer);
+  }
+
+  Value on_first_rank(const std::function<Value()>& work) override {
+    return joint_.run(*team_, work, [this](const std::vector<std::string>& lines, const LineSettings& settings) {
+      answer_here(lines, settings, [](size_t, const std::string&) {});
+    });
+  }
+
+  void prepare_benchmarks() override {
+    if (!benchmarks_ && !config_.trainer.common.benchmarks.empty())
+      benchmarks_ = std::make_unique<TrainingBenchmarks>(config_, *this, team_->first());
   }
 
   hub::Pushed push_to_hub(const std::string& where, const hub::PushOptions& options) override {
@@ -261,6 +199,23 @@ class TorchSession final : public Session {
   }
 
  private:
+  void answer_here(const std::vector<std::string>& lines, const LineSettings& settings, const OnLineAnswer& on_answer) {
+    const LineModel line_model{model(), tokenizer_if_any(),
+                               [this](const std::vector<generation::Request>& requests,
+                                      const GenerateRequest& request) { return generate_by_engine(request, requests); },
+                               cache_bytes()};
+    elarge::answer_lines(lines, line_model, settings, on_answer);
+  }
+
+  // For the beginnings that scores share; 0: by the free memory. Ranks must agree, or their passes would differ.
+  int64_t cache_bytes() const {
+    if (team_->size() == 1) return 0;
+    const auto memory = free_memory();
+    const Tensor most = at::full({1}, memory ? -memory->bytes / (2 * team_->size()) : -(int64_t{1} << 30), at::kLong);
+    team_->all().all_reduce(most, collective::Reduce::max);
+    return std::max<int64_t>(1, -most.item<int64_t>());
+  }
+
   std::vector<Generated> generate_by_engine(const GenerateRequest& request,
                                             const std::vector<generation::Request>& requests) {
     if (team_->size() > 1)
@@ -377,6 +332,8 @@ class TorchSession final : public Session {
   Config config_;
   bool trains_;
   std::shared_ptr<const collective::Team> team_ = collective::Team::alone();
+  JointLines joint_;
+  std::unique_ptr<TrainingBenchmarks> benchmarks_;
   std::shared_ptr<models::Model> model_;
   std::filesystem::path saved_;  // the checkpoint that equals the model; empty: none
   std::map<std::string, std::shared_ptr<models::Model>> side_models_;  // by section

@@ -174,8 +174,10 @@ class Scorer::Run {
       height = std::max(height, tree_.nodes[root].height);
       longest = std::max(longest, tree_.nodes[root].longest);
     }
-    const auto memory = free_memory();
-    limit_ = memory ? int64_t(options_.memory_share * double(memory->bytes)) : int64_t(1) << 32;
+    const auto memory = options_.memory_bytes > 0 ? std::nullopt : free_memory();
+    limit_ = options_.memory_bytes > 0 ? options_.memory_bytes
+             : memory                  ? int64_t(options_.memory_share * double(memory->bytes))
+                                       : int64_t(1) << 32;
     int64_t slots = std::min<int64_t>(int64_t(std::min(tree_.nodes.size(), max_slots)),
                                       std::max<int64_t>(2, limit_ / 2 / std::max<int64_t>(1, state_bytes(model_))));
     slots = std::max(slots, height + 2);  // a sequence and all that it goes on from

@@ -30,6 +30,7 @@ struct ScorerOptions {
   int64_t pass_requests = 0;           // sequences of a pass; 0: no limit
   bool share = true;                   // compute beginnings that several requests share once
   double memory_share = 0.5;           // of the free memory, for the caches of shared beginnings
+  int64_t memory_bytes = 0;            // instead, if it is not 0; ranks must have the same number
   const std::atomic<bool>* stop = {};  // set by another thread: run() throws Stopped after the current pass
 };
 

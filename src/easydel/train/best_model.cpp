@@ -16,7 +16,8 @@ BestModel::BestModel(const TrainerConfig& config)
   // As other tools call it: eval_loss, eval/loss.
   for (const char* prefix : {"eval_", "eval/"})
     if (metric_.starts_with(prefix)) metric_.erase(0, 5);
-  greater_ = config.greater_is_better.value_or(!metric_.ends_with("loss"));
+  greater_ = config.greater_is_better.value_or(!metric_.ends_with("loss") && metric_ != "perplexity" &&
+                                               metric_ != "bits_per_byte");
   if (config.scheduler == Scheduler::reduce_on_plateau)
     plateau_.emplace(config.scheduler_kwargs, config.learning_rate, greater_);
 }

@@ -12,6 +12,8 @@ namespace {
 constexpr std::array watched{SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
 volatile std::sig_atomic_t came = 0;
+std::atomic<bool> any_came = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
 const char* volatile line = nullptr;  // what the first signal says; null: nothing
 std::array<struct sigaction, watched.size()> before;
 
@@ -22,6 +24,7 @@ void note(int signal) {
   if (came && asked) _exit(128 + signal);
   if (came) return;
   came = signal;
+  any_came.store(true, std::memory_order_relaxed);
   if (const char* const text = line; text && signal != SIGPIPE)
     if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
 }
@@ -30,6 +33,7 @@ void note(int signal) {
 
 Interrupt::Interrupt(bool speaks) {
   came = 0;
+  any_came = false;
   line = !speaks ? nullptr
          : ::isatty(STDERR_FILENO)
              ? "\r\033[Kstopping: the run is saved after this micro-batch; a second Ctrl-C ends it without saving\n"
@@ -50,5 +54,6 @@ Interrupt::~Interrupt() {
 }
 
 int Interrupt::signal() const { return came; }
+const std::atomic<bool>& Interrupt::has_come() const { return any_came; }
 
 }  // namespace easydel::train

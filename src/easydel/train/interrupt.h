@@ -2,6 +2,8 @@
 // SIGTERM ends the process.
 #pragma once
 
+#include <atomic>
+
 namespace easydel::train {
 
 // Installs the handlers for its lifetime; the old ones come back with the destructor. One at a time. SIGHUP stays
@@ -13,6 +15,7 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
   int signal() const;  // the first that came; 0: none
+  const std::atomic<bool>& has_come() const;
 };
 
 }  // namespace easydel::train

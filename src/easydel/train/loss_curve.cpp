@@ -10,6 +10,7 @@
 namespace easydel::train {
 namespace {
 
+constexpr std::string_view benchmark_prefix = "eval/";
 constexpr double width = 760, height = 420, left = 64, right = 20, top = 44, bottom = 44;
 
 struct Curve {
@@ -123,8 +124,11 @@ std::string loss_curve(const std::filesystem::path& metrics, const std::string& 
              panel(loss.training, loss.evaluation, title), "</svg>\n");
 }
 
-std::string all_curves(const std::filesystem::path& metrics, const std::string& title, const std::string& prefix) {
-  const auto curves = read_curves(metrics, prefix);
+namespace {
+
+using NamedCurves = std::vector<std::pair<std::string, Curves>>;
+
+std::string in_two_columns(const NamedCurves& curves, const std::string& title) {
   const size_t rows = (curves.size() + 1) / 2;
   std::string out = str("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", 2 * width, " ",
                         double(rows) * height, style, "<title>", escaped(title), "</title>\n");
@@ -133,6 +137,24 @@ std::string all_curves(const std::filesystem::path& metrics, const std::string& 
                "\" height=\"", height, "\">\n",
                panel(curves[i].second.training, curves[i].second.evaluation, curves[i].first), "</svg>\n");
   return out + "</svg>\n";
+}
+
+}  // namespace
+
+std::string all_curves(const std::filesystem::path& metrics, const std::string& title, const std::string& prefix) {
+  NamedCurves curves = read_curves(metrics, prefix);
+  std::erase_if(curves, [](const auto& one) { return one.first.starts_with(benchmark_prefix); });
+  return in_two_columns(curves, title);
+}
+
+std::string benchmark_curves(const std::filesystem::path& metrics, const std::string& title,
+                             const std::string& prefix) {
+  NamedCurves curves;
+  for (auto& [name, found] : read_curves(metrics, prefix)) {
+    if (!name.starts_with(benchmark_prefix) || name.find("_stderr") != std::string::npos) continue;
+    curves.emplace_back(name.substr(benchmark_prefix.size()), Curves{{}, std::move(found.training)});
+  }
+  return curves.empty() ? std::string() : in_two_columns(curves, title);
 }
 
 }  // namespace easydel::train

@@ -56,6 +56,11 @@ data::Prepare preparation(const Method& method, const MethodConfig& config) {
   };
 }
 
+double Metric::value() const {
+  const double mean = sum / count;
+  return exponential ? std::exp(mean) : mean;
+}
+
 const Tensor& Batch::column(std::string_view name) const {
   const auto found = columns.find(name);
   check(found != columns.end(), "the batch has no column ", name);

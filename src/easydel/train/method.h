@@ -51,6 +51,9 @@ struct Metric {
   std::string name;
   double sum = 0, count = 0;  // added over ranks, then divided
   Over over = Over::batches;
+  bool exponential = false;  // what is reported is e to the power of it
+
+  double value() const;
 };
 
 struct Loss {

@@ -70,10 +70,23 @@ std::string fitted(std::string text, std::initializer_list<std::string> parts, i
 constexpr int any_width = 1 << 20;
 
 std::string evaluation_line(const EvaluationReport& r, int columns) {
+  const auto shown = [&](std::string_view name, const char* format) {
+    const auto found = std::ranges::find(r.metrics, name, &std::pair<std::string, double>::first);
+    return found == r.metrics.end() ? std::string() : printed(format, found->second);
+  };
   return fitted(str("evaluation after step ", r.step),
-                {printed(": loss %.4f", r.loss), printed(", perplexity %.3f", std::exp(r.loss)),
+                {printed(": loss %.4f", r.loss), shown("perplexity", ", perplexity %.3f"),
+                 shown("bits_per_byte", ", %.4f bits per byte"),
                  str(", ", count(double(r.tokens)), " tokens in ", duration(r.seconds))},
                 columns);
+}
+
+std::string benchmark_line(const BenchmarkReport& r, int columns) {
+  std::string metrics;
+  for (const auto& [name, value] : r.metrics)
+    if (name.find("_stderr") == std::string::npos)
+      metrics += printed(metrics.empty() ? ": " : ", ") + name + printed(" %.4f", value);
+  return fitted(str("benchmarks after step ", r.step), {metrics, ", in " + duration(r.seconds)}, columns);
 }
 
 class Lines : public Watcher {
@@ -92,6 +105,10 @@ class Lines : public Watcher {
     std::fprintf(stream_, "%s\n", evaluation_line(r, any_width).c_str());
     std::fflush(stream_);
   }
+  void benchmarked(const BenchmarkReport& r) override {
+    std::fprintf(stream_, "%s\n", benchmark_line(r, any_width).c_str());
+    std::fflush(stream_);
+  }
 
  private:
   std::FILE* stream_;
@@ -104,6 +121,9 @@ class JsonLines : public Watcher {
     if (r.logged) std::fprintf(stream_, "%s\n", to_json(as_record(r, "")).c_str());
   }
   void evaluated(const EvaluationReport& r) override {
+    std::fprintf(stream_, "%s\n", to_json(as_record(r, "")).c_str());
+  }
+  void benchmarked(const BenchmarkReport& r) override {
     std::fprintf(stream_, "%s\n", to_json(as_record(r, "")).c_str());
   }
 
@@ -160,6 +180,13 @@ class Bar : public Watcher {
     }
     above(evaluation_line(r, columns_of(stream_) - 1));
   }
+  void benchmarked(const BenchmarkReport& r) override {
+    {
+      const std::lock_guard lock(mutex_);
+      work_.reset();
+    }
+    above(benchmark_line(r, columns_of(stream_) - 1));
+  }
   void finished() override {
     const std::lock_guard lock(mutex_);
     work_.reset();
@@ -174,7 +201,10 @@ class Bar : public Watcher {
     const int most = columns - 1;
     if (work_ && work_->kind == Work::Kind::reading)
       return fitted("reading the data", {str("  ", counted(work_->done, "row"))}, most);
-    if (work_) return with_bar(str("evaluation ", work_->done, "/", work_->total), "", share_of(*work_), most);
+    if (work_) {
+      const char* const name = work_->kind == Work::Kind::benchmarks ? "benchmarks " : "evaluation ";
+      return with_bar(str(name, work_->done, "/", work_->total), "", share_of(*work_), most);
+    }
     const StepReport& r = last_;
     const std::string head = str("step ", r.step, "/", r.steps);
     const double share = r.steps > 0 ? (double(r.step) + within_) / double(r.steps) : 1;

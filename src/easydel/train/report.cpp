@@ -1,7 +1,9 @@
 #include "easydel/train/report.h"
 
 #include <cmath>
+#include <functional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -51,10 +53,18 @@ Value as_record(const EvaluationReport& r, const std::string& prefix) {
   return out;
 }
 
+Value as_record(const BenchmarkReport& r, const std::string& prefix) {
+  Value out = Value::map();
+  out.set("step", Value::integer(r.step));
+  for (const auto& [name, value] : r.metrics) out.set(named(prefix, "eval/" + name), number(value));
+  out.set(named(prefix, "benchmark_seconds"), number(r.seconds));
+  return out;
+}
+
 struct Records::Impl {
   files::Appender appender;
-  std::set<int64_t> evaluations;
-  bool failed = false;  // the last line, which was warned of
+  std::set<std::string, std::less<>> last_keys;  // of the lines of the step that the run goes on from
+  bool failed = false;                           // the last line, which was warned of
 
   template <class Write>
   void attempt(Write write) {
@@ -67,29 +77,34 @@ struct Records::Impl {
   }
 };
 
-Records::Records(std::filesystem::path file, int64_t from_step, const std::string& prefix) {
-  std::set<int64_t> evaluations;
+Records::Records(std::filesystem::path file, int64_t from_step) {
+  std::set<std::string, std::less<>> last_keys;
   if (files::exists(file)) {
     std::string kept;
     data::for_each_line(file, [&](std::string_view line, int64_t) {
       try {
         const Value record = parse_json(line);
-        const Value* step = record.find("step");
-        if (!step || step->as_int().value_or(0) > from_step) return true;
+        const Value* const step = record.find("step");
+        const int64_t number = step ? step->as_int().value_or(0) : 0;
+        if (!step || number > from_step) return true;
         kept += std::string(line) + "\n";
-        if (record.find(named(prefix, "eval_loss"))) evaluations.insert(step->as_int().value_or(0));
+        if (number == from_step)
+          for (const auto& [key, value] : record.entries) last_keys.insert(key);
       } catch (const UserError&) {  // a line that a crash cut off
       }
       return true;
     });
     files::write(file, from_step > 0 ? kept : "");
   }
-  impl_.reset(new Impl{files::Appender(file), std::move(evaluations)});
+  impl_.reset(new Impl{files::Appender(file), std::move(last_keys)});
 }
 
 Records::~Records() = default;
 
-bool Records::has_evaluation(int64_t step) const { return impl_->evaluations.contains(step); }
+bool Records::has(std::string_view key) const {
+  const auto found = impl_->last_keys.lower_bound(key);
+  return found != impl_->last_keys.end() && found->starts_with(key);
+}
 
 void Records::add(const Value& record) {
   impl_->attempt([&] { impl_->appender.line(to_json(record)); });

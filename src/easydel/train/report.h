@@ -6,10 +6,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/train/benchmarks_config.h"
 
 namespace easydel::train {
 
@@ -38,11 +40,17 @@ struct EvaluationReport {
   std::vector<std::pair<std::string, double>> metrics;
 };
 
+struct BenchmarkReport {
+  int64_t step = 0;
+  BenchmarkMetrics metrics;
+  double seconds = 0;
+};
+
 // How far something is that takes long before there is a report of it.
 struct Work {
-  enum class Kind : uint8_t { reading, step, evaluation };
+  enum class Kind : uint8_t { reading, step, evaluation, benchmarks };
   Kind kind = Kind::step;
-  // Rows that were tokenized; micro-batches; batches. total 0: unknown. Rows: the same numbers at the end.
+  // Rows that were tokenized; micro-batches; batches; requests. total 0: unknown. Rows: the same numbers at the end.
   int64_t done = 0, total = 0;
 };
 
@@ -54,19 +62,22 @@ class Watcher {
   virtual void worked(const Work&) {}
   virtual void stepped(const StepReport&) {}
   virtual void evaluated(const EvaluationReport&) {}
+  virtual void benchmarked(const BenchmarkReport&) {}
   virtual void finished() {}
 };
 
 Value as_record(const StepReport& report, const std::string& prefix);
 Value as_record(const EvaluationReport& report, const std::string& prefix);
+Value as_record(const BenchmarkReport& report, const std::string& prefix);
 
-// metrics.jsonl in the run's folder: one JSON object a line. Going on from a step drops the lines after it.
+// A file in the run's folder, such as metrics.jsonl: one JSON object a line, each with its step. Going on from a step
+// drops the lines after it.
 class Records {
  public:
-  Records(std::filesystem::path file, int64_t from_step, const std::string& prefix = "");
+  Records(std::filesystem::path file, int64_t from_step);
   ~Records();
-  // Whether the lines that were kept have an evaluation after this step.
-  bool has_evaluation(int64_t step) const;
+  // Whether a line of the step that the run goes on from was kept which has a key that begins so.
+  bool has(std::string_view key) const;
   // A line that cannot be written is warned of, and lost: the run is worth more.
   void add(const Value& record);
   void sync();  // to the disk, with the same warning
@@ -78,7 +89,9 @@ class Records {
 
 // The curve of the losses in metrics.jsonl (training and evaluation) as an SVG picture.
 std::string loss_curve(const std::filesystem::path& metrics, const std::string& title, const std::string& prefix);
-// The same of every number that is there, one below the other in two columns.
+// The same of every number that is there but those of benchmarks, one below the other in two columns.
 std::string all_curves(const std::filesystem::path& metrics, const std::string& title, const std::string& prefix);
+// The same of the benchmarks' metrics; empty: there are none.
+std::string benchmark_curves(const std::filesystem::path& metrics, const std::string& title, const std::string& prefix);
 
 }  // namespace easydel::train

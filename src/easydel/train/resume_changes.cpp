@@ -56,6 +56,17 @@ constexpr auto without_effect = std::to_array<std::string_view>({
     "trainer.eval_batch_size",
     "trainer.max_evaluation_steps",
     "trainer.per_epoch_evaluation_steps",
+    "trainer.generation_interval",
+    "trainer.generation_prompts",
+    "trainer.generation_use_train_prompts",
+    "trainer.generation_num_prompts",
+    "trainer.generation_temperature",
+    "trainer.generation_top_p",
+    "trainer.generation_top_k",
+    "trainer.generation_max_new_tokens",
+    "trainer.benchmark_interval",
+    "trainer.benchmarks",
+    "trainer.benchmark_errors",
 });
 
 // The moments of one optimizer are not those of another, a method's state is its own, and parameters that begin to be

@@ -6,8 +6,10 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <numbers>
 
 #include "easydel/base/error.h"
+#include "easydel/data/text_bytes.h"
 #include "easydel/train/language_rows.h"
 
 namespace easydel::train {
@@ -71,6 +73,13 @@ class Sft final : public Method {
       const auto count = double(batch.labelled);
       out.metrics.push_back({"mean_token_accuracy", scores.correct.sum().item<double>(), count});
       out.metrics.push_back({"entropy", scores.entropy.sum().item<double>(), count});
+      if (batch.has(data::text_bytes)) {  // held-out texts
+        using enum Metric::Over;
+        const double nats = -scores.logps.sum(at::kDouble).item<double>();
+        const auto bytes = batch.column(data::text_bytes).sum().item<double>();
+        out.metrics.push_back({"perplexity", nats, count, everything, true});
+        out.metrics.push_back({"bits_per_byte", nats / std::numbers::ln2, bytes, everything});
+      }
     }
     return out;
   }

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -156,6 +157,14 @@ Value written(const RunHistory& history) {
   out.set("unrecorded_steps", Value::integer(history.unrecorded_steps));
   if (history.first_evaluation) out.set("first_evaluation", written(*history.first_evaluation));
   if (history.last_evaluation) out.set("last_evaluation", written(*history.last_evaluation));
+  if (history.last_benchmarks) {
+    Value benchmarks = Value::map(), metrics = Value::map();
+    for (const auto& [name, value] : history.last_benchmarks->metrics) metrics.set(name, Value::number(value));
+    benchmarks.set("step", Value::integer(history.last_benchmarks->step));
+    benchmarks.set("metrics", std::move(metrics));
+    out.set("last_benchmarks", std::move(benchmarks));
+  }
+  if (history.last_preview) out.set("last_preview", Value::integer(*history.last_preview));
   if (!history.best_model.is_null()) out.set("best_model", history.best_model);
   return out;
 }
@@ -180,6 +189,14 @@ RunHistory read_history(const Value& value, const fs::path& file) {
   out.unrecorded_steps = integer(value, "unrecorded_steps", file);
   out.first_evaluation = read_evaluation(value, "first_evaluation", file);
   out.last_evaluation = read_evaluation(value, "last_evaluation", file);
+  if (const Value* const benchmarks = value.find("last_benchmarks")) {
+    RunHistory::Benchmarked& last = out.last_benchmarks.emplace();
+    last.step = integer(*benchmarks, "step", file);
+    if (const Value* const metrics = benchmarks->find("metrics"))
+      for (const auto& [name, metric] : metrics->entries)
+        last.metrics.emplace_back(name, metric.as_double().value_or(NAN));
+  }
+  if (const Value* const preview = value.find("last_preview")) out.last_preview = preview->as_int();
   if (const Value* best = value.find("best_model")) out.best_model = *best;
   return out;
 }

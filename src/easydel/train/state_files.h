@@ -12,6 +12,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/models/model.h"
+#include "easydel/train/benchmarks_config.h"
 #include "easydel/train/method_state.h"
 #include "easydel/train/optimizer.h"
 #include "easydel/train/ranks.h"
@@ -24,12 +25,18 @@ struct RunHistory {
     int64_t step = 0;
     double loss = 0;
   };
+  struct Benchmarked {
+    int64_t step = 0;
+    BenchmarkMetrics metrics;
+  };
   double seconds = 0;  // of training, evaluating and saving
   // Of the steps since the last record in metrics.jsonl.
   double unrecorded_loss = 0;
   int64_t unrecorded_steps = 0;
   std::optional<Evaluation> first_evaluation, last_evaluation;
-  Value best_model;  // BestModel::state()
+  std::optional<Benchmarked> last_benchmarks;
+  std::optional<int64_t> last_preview;  // its step
+  Value best_model;                     // BestModel::state()
 };
 
 struct RunState {

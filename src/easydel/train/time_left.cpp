@@ -14,10 +14,10 @@ double TimeLeft::step_seconds() const {
   return steps_.empty() ? 0 : sum / double(steps_.size());
 }
 
-double TimeLeft::left(int64_t steps, int64_t evaluations, int64_t saves) const {
+double TimeLeft::left(int64_t steps, int64_t evaluations, int64_t saves, int64_t benchmarks) const {
   const double step = step_seconds();
   return double(steps) * step + double(evaluations) * evaluation_.value_or(evaluation_in_steps_ * step) +
-         double(saves) * save_;
+         double(saves) * save_ + double(benchmarks) * benchmarks_;
 }
 
 int64_t due_between(int64_t from, int64_t to, int64_t interval, bool last) {

@@ -17,12 +17,13 @@ class TimeLeft {
   void add_step(double seconds);
   void add_evaluation(double seconds) { evaluation_ = seconds; }
   void add_save(double seconds) { save_ = seconds; }
+  void add_benchmarks(double seconds) { benchmarks_ = seconds; }
 
   // Seconds of a step, by the last ones; the first step of a run counts only until there are others, because it also
   // allocates memory and packs weights. 0: there was none.
   double step_seconds() const;
-  // Of this many steps, evaluations and saves.
-  double left(int64_t steps, int64_t evaluations, int64_t saves) const;
+  // Of this many steps, evaluations, saves and runs of the benchmarks, whose first is not guessed.
+  double left(int64_t steps, int64_t evaluations, int64_t saves, int64_t benchmarks = 0) const;
 
  private:
   static constexpr size_t window = 32;  // steps
@@ -30,7 +31,7 @@ class TimeLeft {
   int64_t count_ = 0;
   double evaluation_in_steps_;
   std::optional<double> evaluation_;
-  double save_;
+  double save_, benchmarks_ = 0;
 };
 
 // How many of the steps from `from` (exclusive) to `to` (inclusive) are divisible by `interval`, or are the last one.

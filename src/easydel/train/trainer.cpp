@@ -8,6 +8,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/data/text_bytes.h"
 #include "easydel/models/adapter.h"
 #include "easydel/models/not_finite.h"
 #include "easydel/train/router_watch.h"
@@ -22,7 +23,7 @@ class Means {
     for (const Metric& metric : metrics) {
       if (metric.over != Metric::Over::batches && metric.count <= 0) continue;
       auto found = std::find_if(sums_.begin(), sums_.end(), [&](const auto& s) { return s.name == metric.name; });
-      if (found == sums_.end()) found = sums_.insert(sums_.end(), {metric.name, 0, 0, metric.over});
+      if (found == sums_.end()) found = sums_.insert(sums_.end(), {metric.name, 0, 0, metric.over, metric.exponential});
       const bool whole = metric.over == Metric::Over::everything;
       found->sum += whole ? metric.sum : metric.count > 0 ? metric.sum / metric.count : 0;
       found->count += whole ? metric.count : 1;
@@ -30,7 +31,7 @@ class Means {
   }
   std::vector<std::pair<std::string, double>> values() const {
     std::vector<std::pair<std::string, double>> out;
-    for (const Metric& m : sums_) out.emplace_back(m.name, m.sum / m.count);
+    for (const Metric& m : sums_) out.emplace_back(m.name, m.value());
     return out;
   }
 
@@ -192,6 +193,8 @@ std::optional<EvaluationReport> Trainer::evaluate(const Stop& stop) {
     std::vector<data::Example> examples;
     for (size_t k = i; k < std::min(order.size(), i + size_t(at_once)); ++k)
       examples.push_back(evaluation_->at(order[k]));
+    if (parts_.trainer.facts().token_loss)
+      data::count_text_bytes(examples, *parts_.tokenizer, config().loss().shift_tokens);
     MicroBatch micro;
     for (const data::Example& example : examples) micro.push_back(&example);
     const RankBatch part = rank_batch_of(micro);
@@ -212,9 +215,28 @@ std::optional<EvaluationReport> Trainer::evaluate(const Stop& stop) {
   report.loss = sum / std::max(weight, 1e-9);
   for (const Metric& m : metrics)
     if (m.count > 0 || m.over == Metric::Over::batches)
-      report.metrics.emplace_back(m.name, m.count > 0 ? m.sum / m.count : 0);
+      report.metrics.emplace_back(m.name, m.count > 0 ? m.value() : 0);
   report.seconds = seconds_since(begin);
   return report;
+}
+
+std::optional<BenchmarkReport> Trainer::run_benchmarks(const std::atomic<bool>& stop) {
+  const auto begin = Clock::now();
+  const ShownAverage average(*optimizer_);
+  static const std::atomic<bool> never = false;  // a signal may reach one rank and not the others
+  auto metrics = parts_.benchmarks->run(ranks_.count() > 1 ? never : stop, [this](int64_t done, int64_t total) {
+    worked(Work::Kind::benchmarks, done, total);
+  });
+  if (!metrics) return std::nullopt;
+  BenchmarkReport report;
+  report.metrics = std::move(*metrics);
+  report.seconds = seconds_since(begin);
+  return report;
+}
+
+std::vector<Preview> Trainer::make_previews(int64_t step) {
+  const ShownAverage average(*optimizer_);
+  return previews_->after(step);
 }
 
 namespace {

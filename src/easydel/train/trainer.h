@@ -14,10 +14,12 @@
 #include "easydel/data/run_data.h"
 #include "easydel/models/model.h"
 #include "easydel/train/batch_source.h"
+#include "easydel/train/benchmarks_config.h"
 #include "easydel/train/best_model.h"
 #include "easydel/train/checkpoints.h"
 #include "easydel/train/memory_plan.h"
 #include "easydel/train/method.h"
+#include "easydel/train/previews.h"
 #include "easydel/train/ranks.h"
 #include "easydel/train/report.h"
 #include "easydel/train/state_files.h"
@@ -38,6 +40,7 @@ struct TrainerParts {
   Value document;                       // the run's configuration, for state.json
   std::string model_name = {};          // as adapters name their model; empty: its folder
   Watcher* watcher = nullptr;           // outlives the trainer
+  Benchmarks* benchmarks = nullptr;     // as trainer.benchmarks says; outlives the trainer; null: none
   // From checkpoints_before_loading(), locked by the first rank; none: the trainer makes and locks its own.
   std::optional<Checkpoints> checkpoints = {};
 };
@@ -126,6 +129,8 @@ class Trainer {
   // Nothing: it was stopped between two micro-batches, and nothing has changed.
   std::optional<StepResult> update(int64_t step, bool metrics, const Stop& stop);
   std::optional<EvaluationReport> evaluate(const Stop& stop);  // nothing: it was stopped
+  std::optional<BenchmarkReport> run_benchmarks(const std::atomic<bool>& stop);
+  std::vector<Preview> make_previews(int64_t step);
   bool is_due(int64_t step, std::optional<int64_t> interval) const;
   void save(int64_t step);
   // The state before a step whose loss was not finite: kept under a name that no run resumes from. Empty: there is
@@ -157,6 +162,7 @@ class Trainer {
   int64_t tokens_seen_ = 0, saved_step_ = -1;
   RunHistory history_;
   std::optional<BestModel> best_;
+  std::optional<Previews> previews_;
   bool history_is_known_ = true;  // false: the checkpoint is of a version that did not save it
   std::string changes_;           // of the configuration since the checkpoint; empty: none
   bool router_losses_ = false;    // are part of every loss

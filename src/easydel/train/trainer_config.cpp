@@ -142,7 +142,47 @@ void check_update_divides(const TrainerConfig& config, int64_t ranks) {
            str("give a multiple of ", parts));
 }
 
+std::vector<Value> generation_prompts(const TrainerConfig& config) {
+  const Value& given = config.generation_prompts;
+  if (given.is_null()) return {};
+  const bool conversation = given.is_list() && !given.items.empty() && given.items.front().is_map();
+  if (given.is_list() && !conversation) return given.items;
+  return {given};
+}
+
+namespace {
+
+// A message as far as it can be told without a template.
+bool is_message(const Value& value) { return value.is_map() && value.find("role") && value.find("content"); }
+
+void settle_previews(const TrainerConfig& c, config::Keys& keys) {
+  for (const Value& prompt : generation_prompts(c))
+    if (!prompt.as_string() &&
+        !(prompt.is_list() && !prompt.items.empty() && std::ranges::all_of(prompt.items, is_message)))
+      keys.refuse("generation_prompts", str(to_yaml_flow(prompt), " is neither a text nor a list of messages"),
+                  "for example [\"Once upon a time\", [{role: user, content: Hello}]]");
+  if (!c.generation_interval) {
+    for (const char* key :
+         {"generation_prompts", "generation_use_train_prompts", "generation_num_prompts", "generation_temperature",
+          "generation_top_p", "generation_top_k", "generation_max_new_tokens"})
+      if (keys.given(key)) keys.no_effect(key, "without generation_interval");
+  } else if (!c.generation_use_train_prompts && generation_prompts(c).empty()) {
+    keys.refuse("generation_interval", "there is no prompt to generate from",
+                "give generation_prompts, or generation_use_train_prompts: true");
+  }
+}
+
+void settle_benchmarks(const TrainerConfig& c, config::Keys& keys) {
+  if (!c.benchmarks.empty()) return;
+  for (const char* key : {"benchmark_interval", "benchmark_errors"})
+    if (keys.given(key)) keys.no_effect(key, "without benchmarks");
+}
+
+}  // namespace
+
 void TrainerConfig::settle(config::Keys& keys) {
+  settle_previews(*this, keys);
+  settle_benchmarks(*this, keys);
   if (model_name && (model_name->empty() || !stays_below(*model_name)))
     keys.refuse("model_name",
                 model_name->empty() ? "is empty" : "'" + *model_name + "' is not a folder below save_directory",
@@ -182,7 +222,9 @@ void TrainerConfig::settle(config::Keys& keys) {
   if (per_epoch_evaluation_steps && !max_evaluation_steps) max_evaluation_steps = per_epoch_evaluation_steps;
   if (!evaluation_steps && !eval_on_start) return;
   if (!keys.given("do_eval")) do_eval = true;
-  if (!do_eval) keys.no_effect(evaluation_steps ? "evaluation_steps" : "eval_on_start", "do_eval is false");
+  const bool benchmarked = !evaluation_steps && !benchmarks.empty();  // eval_on_start is theirs, too
+  if (!do_eval && !benchmarked)
+    keys.no_effect(evaluation_steps ? "evaluation_steps" : "eval_on_start", "do_eval is false");
 }
 
 }  // namespace easydel::train

@@ -67,6 +67,12 @@ constexpr auto choices(ProgressBar) {
   return std::array{config::Choice{tqdm, "tqdm"}, config::Choice{rich, "rich"}, config::Choice{json, "json"}};
 }
 
+enum class BenchmarkErrors : uint8_t { warn, stop };
+constexpr auto choices(BenchmarkErrors) {
+  using enum BenchmarkErrors;
+  return std::array{config::Choice{warn, "warn"}, config::Choice{stop, "stop"}};
+}
+
 struct OptimizerArguments {
   std::optional<double> b1, b2, eps, momentum;
   double decay = 0.99, gamma = 0.025;
@@ -219,12 +225,14 @@ struct TrainerConfig {
   Value generation_prompts;
   bool generation_use_train_prompts = false;
   int64_t generation_num_prompts = 1;
-  Value generation_temperature, generation_top_p, generation_top_k, generation_max_new_tokens;
+  std::optional<double> generation_temperature, generation_top_p;
+  std::optional<int64_t> generation_top_k, generation_max_new_tokens;
   bool use_esurge_generation = true;
   double esurge_hbm_utilization = 0.45;
   int64_t esurge_page_size = 32;
   std::optional<int64_t> benchmark_interval;
   std::vector<Value> benchmarks;
+  BenchmarkErrors benchmark_errors = BenchmarkErrors::warn;
   Value watchers;
   std::variant<bool, std::string> sparsify_module = false;
 
@@ -233,10 +241,8 @@ struct TrainerConfig {
   static constexpr auto fields() {
     using namespace config;
     constexpr auto loader = no_effect("rows are tokenized once, before the first step");
-    constexpr auto preview = not_built("generating while training");
     constexpr auto rollouts = no_effect("this method does not generate");
     constexpr auto fake_quantization = not_built("quantization-aware training");
-    constexpr auto benchmark = not_built("benchmarks while training");
     constexpr auto compiled = no_effect("nothing is compiled here");
     return std::array{
         field<&C::trainer_type>("The training method: sft, dpo, ..."),
@@ -283,7 +289,8 @@ struct TrainerConfig {
         field<&C::early_stopping_threshold>("What counts as better for early stopping: at least this difference.",
                                             at_least(0)),
         field<&C::metric_for_best_model>("Metric of evaluations that says which checkpoint is the best; null: loss."),
-        field<&C::greater_is_better>("Whether a greater metric is better; null: unless its name ends in loss."),
+        field<&C::greater_is_better>("Whether a greater metric is better; null: unless its name ends in loss, or it is "
+                                     "perplexity or bits_per_byte."),
         field<&C::load_best_model_at_end>("Save a checkpoint at each evaluation that is the best so far, keep it "
                                           "whatever save_total_limit is, and end the run with its weights."),
         field<&C::max_length>("Longest example in tokens; longer ones are truncated. null: no limit.", at_least(2),
@@ -314,7 +321,7 @@ struct TrainerConfig {
         field<&C::hub_private_repo>("If this run creates the repository, make it private."),
         field<&C::log_steps>("Steps between lines of the log.", at_least(1)),
         field<&C::report_steps>("Steps between records of metrics.jsonl.", at_least(1)),
-        field<&C::report_metrics>("Write metrics.jsonl and its curves, loss.svg and curves.svg."),
+        field<&C::report_metrics>("Write metrics.jsonl and its curves: loss.svg, curves.svg, benchmarks.svg."),
         field<&C::tensorboard>("Write an event file of TensorBoard into the run's folder, with report_metrics."),
         field<&C::log_grad_norms>("Record the norm of the gradient."),
         field<&C::progress_bar_type>("tqdm and rich draw a bar; json prints a line of JSON for each record."),
@@ -355,19 +362,34 @@ struct TrainerConfig {
         field<&C::quantization_group_size>("Group size.", fake_quantization),
         field<&C::quantization_bits>("Bits.", fake_quantization),
         field<&C::tensor_straight_through>("A function; only possible in Python.", fake_quantization),
-        field<&C::generation_interval>("Steps between generations.", preview),
-        field<&C::generation_prompts>("Prompts.", preview),
-        field<&C::generation_use_train_prompts>("Prompts from the data.", preview),
-        field<&C::generation_num_prompts>("Prompts at a time.", no_effect("generation_interval is not built yet")),
-        field<&C::generation_temperature>("Temperature.", no_effect("generation_interval is not built yet")),
-        field<&C::generation_top_p>("Top-p.", no_effect("generation_interval is not built yet")),
-        field<&C::generation_top_k>("Top-k.", no_effect("generation_interval is not built yet")),
-        field<&C::generation_max_new_tokens>("Tokens.", no_effect("generation_interval is not built yet")),
+        field<&C::generation_interval>(
+            "Steps between previews: texts that the model generates, for previews.jsonl, the log and TensorBoard. The "
+            "last step has one, too. Costs the time to generate them, and changes nothing of the run.",
+            at_least(1)),
+        field<&C::generation_prompts>(
+            "Prompts of previews: a text or a list; each is a text to continue, or a conversation as a list of "
+            "messages, which the chat template formats."),
+        field<&C::generation_use_train_prompts>(
+            "Make previews of the training data's prompts, each time of other ones."),
+        field<&C::generation_num_prompts>("Prompts of the training data in a preview.", at_least(1)),
+        field<&C::generation_temperature>("Temperature of previews; 0: greedy; null: as the model's own settings.",
+                                          at_least(0)),
+        field<&C::generation_top_p>("Sample from the smallest set of tokens whose probabilities add up to this; null: "
+                                    "the model's own.",
+                                    between(0, 1)),
+        field<&C::generation_top_k>("Sample from this many of the likeliest tokens; null: the model's own.",
+                                    at_least(0)),
+        field<&C::generation_max_new_tokens>("Maximum number of tokens of a preview; null: 64.", at_least(1)),
         field<&C::use_esurge_generation>("Generate with the engine.", rollouts),
         field<&C::esurge_hbm_utilization>("Memory of the engine.", rollouts),
         field<&C::esurge_page_size>("Page size of the engine.", rollouts),
-        field<&C::benchmark_interval>("Steps between benchmarks.", benchmark),
-        field<&C::benchmarks>("Benchmarks.", benchmark),
+        field<&C::benchmark_interval>("Steps between runs of the benchmarks; null: after the last step alone, which "
+                                      "always has one (and before the first, with eval_on_start).",
+                                      at_least(1)),
+        field<&C::benchmarks>("Benchmark tasks that are evaluated while the model is trained (docs/evaluation.md): "
+                              "names of tasks, or maps "
+                              "with `tasks`, `name` and keys of the section eval, which they replace."),
+        field<&C::benchmark_errors>("What a benchmark that fails does: warn, and the run goes on, or stop the run."),
         field<&C::watchers>("Objects; only possible in Python.", not_built("watchers")),
         field<&C::sparsify_module>("Sparse weights.", not_built("sparse weights")),
     };
@@ -380,6 +402,9 @@ struct TrainerConfig {
 // UserError "trainer.total_batch_size: ..." unless an update divides into its parts on each of the `ranks` that read
 // different examples.
 void check_update_divides(const TrainerConfig& config, int64_t ranks);
+
+// The prompts of generation_prompts, each a text or a list of messages.
+std::vector<Value> generation_prompts(const TrainerConfig& config);
 
 // "50min", "23h", "30s" in seconds; nullopt: it says none of these.
 std::optional<double> seconds_of(const std::string& text);

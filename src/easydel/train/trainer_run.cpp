@@ -1,6 +1,4 @@
 // A run from its first step to its end: what is reported, evaluated and saved on the way, and why it stops.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -10,35 +8,14 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
-#include "easydel/kernels/peak.h"
 #include "easydel/ops/product.h"
-#include "easydel/tensor/executor.h"
 #include "easydel/train/event_file.h"
 #include "easydel/train/interrupt.h"
+#include "easydel/train/machine_figures.h"
 #include "easydel/train/time_left.h"
 #include "easydel/train/trainer.h"
 
 namespace easydel::train {
-namespace {
-
-// What the machine can do at most, in TFLOP/s; nothing for a run so short that measuring would be felt.
-std::optional<double> measured_peak(const models::Model& model, const RunPlan& plan, bool watched) {
-  constexpr int64_t worth_measuring = 50;
-  if (!watched || plan.steps - plan.from_step < worth_measuring) return std::nullopt;
-  for (const nn::Entry& entry : model.parameters().entries())
-    if (!entry.shard.is_cpu()) return std::nullopt;  // the kernels measure the processor
-  const kernels::Peaks peaks = kernels::measure_peaks(tensor::executor());
-  return std::max(peaks.fp32_gflops, peaks.bf16_gflops) / 1e3;
-}
-
-double peak_memory_bytes() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return double(usage.ru_maxrss) * 1024;
-}
-
-}  // namespace
-
 namespace {
 
 // Files in the run's folder that ask for a save, or for a save and the end, after the step that is computed.
@@ -68,19 +45,26 @@ class Trainer::Course {
         trainer.parts_.model->training_flops_per_token(plan_.examples ? plan_.tokens / plan_.examples : 1);
     if (config_.report_metrics && trainer.ranks_.first()) {
       files::make_directories(trainer.checkpoints_.folder());
-      records_.emplace(metrics_file(), plan_.from_step, prefix());
+      records_.emplace(metrics_file(), plan_.from_step);
       if (config_.tensorboard) events_.emplace(trainer_.checkpoints_.folder(), plan_.from_step);
       if (events_ && plan_.from_step == 0) events_->add_text(0, "configuration", to_json(trainer_.document(), 2));
+    }
+    if (trainer.previews_ && trainer.ranks_.first()) {
+      files::make_directories(trainer.checkpoints_.folder());
+      previews_.emplace(trainer.checkpoints_.folder() / "previews.jsonl", plan_.from_step);
     }
   }
 
   Outcome run() {
     watcher_.started(plan_.from_step, plan_.steps);
-    peak_ = measured_peak(*trainer_.parts_.model, plan_, trainer_.parts_.watcher != nullptr);
+    // In a shorter run the measurement would be felt.
+    if (trainer_.parts_.watcher && plan_.steps - plan_.from_step >= 50) peak_ = measured_peak(*trainer_.parts_.model);
     begin_ = Clock::now();
     if (trainer_.ranks_.first())
       for (const char* wish : {save_wish, stop_wish}) files::remove_all(trainer_.checkpoints_.folder() / wish);
     if (begins_with_evaluation() && !evaluate() && ends()) return outcome_;
+    if (begins_with_benchmarks() && !benchmark() && ends()) return outcome_;
+    if (preview_was_left()) preview();
     while (config_.do_train && outcome_.step < plan_.steps && !trainer_.best_->stops()) {
       step();
       if (ends()) return outcome_;
@@ -94,10 +78,11 @@ class Trainer::Course {
   Outcome make_up() {
     begin_ = Clock::now();
     outcome_.after = report_of(history_.last_evaluation);
-    if (evaluation_was_left() && !evaluate()) {
+    if ((evaluation_was_left() && !evaluate()) || (benchmarks_were_left() && !benchmark())) {
       outcome_.signal = stop_signal();
       return outcome_;
     }
+    if (preview_was_left()) preview();
     if (trainer_.ranks_.first()) trainer_.checkpoints_.prune(plan_.from_step);
     finish();
     return outcome_;
@@ -105,6 +90,7 @@ class Trainer::Course {
 
  private:
   std::string prefix() const { return config_.trainer_prefix.value_or(""); }
+  std::string named(const std::string& name) const { return prefix().empty() ? name : prefix() + "/" + name; }
   std::filesystem::path metrics_file() const { return trainer_.checkpoints_.folder() / "metrics.jsonl"; }
   double seconds() const { return seconds_since(begin_); }
 
@@ -120,14 +106,41 @@ class Trainer::Course {
            trainer_.is_due(step, config_.evaluation_steps.value_or(plan_.steps_in_epoch));
   }
 
-  // The run was stopped at a step after which it had to evaluate.
-  bool evaluation_was_left() const {
-    const int64_t step = plan_.from_step;
-    if (step == 0 || !config_.do_train || !evaluation_is_due(step)) return false;
-    const bool made = (history_.last_evaluation && history_.last_evaluation->step >= step) ||
-                      (records_ && records_->has_evaluation(step));
+  // Whether something was due at the step that the run goes on from, and there is no trace of it: `last` is the step of
+  // the last one that was made, `key` what a record of it has.
+  bool was_left(bool due, std::optional<int64_t> last, const std::optional<Records>& records,
+                const std::string& key) const {
+    if (plan_.from_step == 0 || !config_.do_train || !due) return false;
+    const bool made = last.value_or(0) >= plan_.from_step || (records && records->has(key));
     const bool unknown = !trainer_.history_is_known_ && !config_.report_metrics;
     return trainer_.ranks_.any(trainer_.ranks_.first() && !made && !unknown);
+  }
+
+  bool evaluation_was_left() const {
+    const auto& last = history_.last_evaluation;
+    return was_left(evaluation_is_due(plan_.from_step), last ? last->step : 0, records_, named("eval_loss"));
+  }
+
+  bool benchmarks_are_due(int64_t step) const {
+    return trainer_.parts_.benchmarks && config_.do_train && trainer_.is_due(step, config_.benchmark_interval);
+  }
+
+  bool benchmarks_were_left() const {
+    const auto& last = history_.last_benchmarks;
+    return was_left(benchmarks_are_due(plan_.from_step), last ? last->step : 0, records_, named("eval/"));
+  }
+
+  bool begins_with_benchmarks() const {
+    const bool on_start = trainer_.parts_.benchmarks && config_.eval_on_start && plan_.from_step == 0;
+    return (on_start && config_.do_train) || benchmarks_were_left();
+  }
+
+  bool preview_is_due(int64_t step) const {
+    return trainer_.previews_ && trainer_.is_due(step, config_.generation_interval);
+  }
+
+  bool preview_was_left() const {
+    return was_left(preview_is_due(plan_.from_step), history_.last_preview, previews_, "prompt");
   }
 
   bool begins_with_evaluation() const {
@@ -144,9 +157,11 @@ class Trainer::Course {
     if (!records_ || !config_.do_train) return;
     records_.reset();
     try {
-      files::write(trainer_.checkpoints_.folder() / "loss.svg", loss_curve(metrics_file(), trainer_.title(), prefix()));
-      files::write(trainer_.checkpoints_.folder() / "curves.svg",
-                   all_curves(metrics_file(), trainer_.title(), prefix()));
+      const auto write = [&](const char* name, auto picture) {
+        const std::string svg = picture(metrics_file(), trainer_.title(), prefix());
+        if (!svg.empty()) files::write(trainer_.checkpoints_.folder() / name, svg);
+      };
+      write("loss.svg", loss_curve), write("curves.svg", all_curves), write("benchmarks.svg", benchmark_curves);
     } catch (const UserError& error) {  // the run itself is saved
       log::warning("the curves could not be written: ", error.headline());
     }
@@ -234,17 +249,19 @@ class Trainer::Course {
     bool stop = outcome_.signal != 0 || wishes[1] != 0 || wishes[4] != 0;
     const int64_t step = outcome_.step;
     const bool evaluates = !stop && evaluation_is_due(step);
-    if (evaluates && !evaluate()) {
+    const bool benchmarks = !stop && benchmarks_are_due(step), previews = !stop && preview_is_due(step);
+    if ((evaluates && !evaluate()) || (benchmarks && !benchmark())) {
       outcome_.signal = stop_signal();
       stop = true;
     }
+    if (previews && !stop) preview();
     const bool early = trainer_.best_->stops() && step < plan_.steps;
     const bool saves =
         step > 0 &&
         (stop || minutes || std::exchange(is_best_, false) || (early && config_.do_last_save) ||
          (config_.save_steps && step % *config_.save_steps == 0) || (step == plan_.steps && config_.do_last_save));
     if (saves) save();
-    if (!stop && (evaluates || saves)) {  // minutes, with a large model
+    if (!stop && (evaluates || benchmarks || previews || saves)) {  // minutes, with a large model
       outcome_.signal = stop_signal();
       stop = outcome_.signal != 0;
       if (stop && step > 0) save();
@@ -289,9 +306,46 @@ class Trainer::Course {
     return true;
   }
 
+  // False: a signal came before its end, and there is no result.
+  bool benchmark() {
+    const auto begin = Clock::now();
+    std::optional<BenchmarkReport> report;
+    try {
+      report = trainer_.run_benchmarks(interrupt_.has_come());
+      if (!report) return false;
+    } catch (const UserError& error) {
+      if (config_.benchmark_errors == BenchmarkErrors::stop) {
+        if (outcome_.step > plan_.from_step) save();
+        throw;
+      }
+      log::warning("the benchmarks after step ", outcome_.step, " failed, and the run goes on: ", error.what());
+    }
+    paused_ += seconds_since(begin);
+    time_left_.add_benchmarks(seconds_since(begin));
+    if (!report) return true;
+    report->step = outcome_.step;
+    report_record(as_record(*report, prefix()));
+    watcher_.benchmarked(*report);
+    history_.last_benchmarks = {report->step, std::move(report->metrics)};
+    return true;
+  }
+
+  void preview() {
+    const auto begin = Clock::now();
+    const int64_t step = outcome_.step;
+    for (const Preview& made : trainer_.make_previews(step)) {
+      if (!previews_) continue;
+      previews_->add(as_record(made, step));
+      log::info("preview after step ", step, ": ", made.prompt, " => ", made.text);
+      if (events_) events_->add_text(step, "preview", made.prompt + "\n\n" + made.text);
+    }
+    history_.last_preview = step, paused_ += seconds_since(begin);
+  }
+
   void save() {
     const auto begin = Clock::now();
     if (records_) records_->sync();  // the checkpoint counts on its lines
+    if (previews_) previews_->sync();
     history_.seconds = seconds_before_ + seconds();
     trainer_.save(outcome_.step);
     outcome_.checkpoint = trainer_.last_saved_;
@@ -329,7 +383,10 @@ class Trainer::Course {
         evaluates ? due_between(step - 1, plan_.steps, config_.evaluation_steps.value_or(plan_.steps_in_epoch), true)
                   : 0;
     const int64_t saves = due_between(step - 1, plan_.steps, config_.save_steps.value_or(0), config_.do_last_save);
-    return time_left_.left(plan_.steps - step, evaluations, saves);
+    const int64_t benchmarks = trainer_.parts_.benchmarks
+                                   ? due_between(step - 1, plan_.steps, config_.benchmark_interval.value_or(0), true)
+                                   : 0;
+    return time_left_.left(plan_.steps - step, evaluations, saves, benchmarks);
   }
 
   // The state before this step already leads here, so it is kept under a name that no run resumes from.
@@ -354,6 +411,7 @@ class Trainer::Course {
   const Stop stop_;
   const double seconds_before_;  // of the processes before
   std::optional<Records> records_;
+  std::optional<Records> previews_;  // previews.jsonl
   std::optional<EventFile> events_;
   std::optional<double> peak_;
   double flops_per_token_ = 0, limit_ = INFINITY;

@@ -328,6 +328,12 @@ void Trainer::begin(std::optional<Transformation> tx) {
   const Transformation made = tx ? std::move(*tx) : transformation_of(config(), plan_.steps);
   schedule_ = made.schedule;
   best_.emplace(config());
+  if (config().generation_interval && config().do_train) {
+    if (!parts_.tokenizer || parts_.trainer.facts().task != models::Task::causal_lm)
+      refuse("trainer.generation_interval", "a model without a language model's head and a tokenizer generates nothing",
+             "leave it out");
+    previews_.emplace(config(), parts_.model, parts_.tokenizer, training_);
+  }
   clip_grad_ = made.clip_grad;
   optimizer_ = std::make_unique<Optimizer>(parts_.model->parameters(), made.optimizer);
   plan_.memory.optimizer = optimizer_->state_bytes();

@@ -2,7 +2,7 @@
 """Stands for a Python with lm_eval in tests: says FAKE_VERSION, and speaks the child's side of the socket.
 
 FAKE_MODE: "" (two tasks, one request of each kind, results of their answers), "dies" (after its first request),
-"killed" (the same by a signal), "refuses" (a task that is not there), "garbage" (an answer that is no message), "sleeps" (after it wrote its
+"killed" (the same by a signal), "dies late" (after its first task), "refuses" (a task that is not there), "garbage" (an answer that is no message), "sleeps" (after it wrote its
 process id to FAKE_PID).
 """
 
@@ -40,17 +40,18 @@ def ask(lines):
 
 
 print("the fake harness begins", flush=True)
-settings = None
+prepared = {}
 for text in stream:
     message = json.loads(text)
     if "prepare" in message:
-        settings = message["prepare"]
+        settings = prepared[message["evaluation"]] = message["prepare"]
         if mode == "refuses":
             send({"refused": {"problem": "there is no task 'helaswag'", "remedy": "did you mean 'hellaswag'?"}})
             continue
         send({"version": "0.4.13"})
-        send({"ready": {"tasks": settings["tasks"], "import_seconds": 0, "build_seconds": 0}})
+        send({"ready": {"names": settings["tasks"], "tasks": settings["tasks"], "import_seconds": 0, "build_seconds": 0}})
     elif "run" in message:
+        settings = prepared[message["evaluation"]]
         if mode == "sleeps":
             with open(os.environ["FAKE_PID"], "w") as file:
                 file.write(str(os.getpid()))
@@ -73,10 +74,13 @@ for text in stream:
             sys.exit(7)
         if mode == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
-        send({"task": {"name": settings["tasks"][0], "seconds": 0.5, "results": {}}})
         better = answers[0]["logprob"] > answers[1]["logprob"]
         task = settings["tasks"][0]
         sample = {"doc_id": 0, "filter": "none", "metrics": ["acc"], "acc": 1.0 if better else 0.0}
+        part = {"results": {task: {"alias": task, "acc,none": sample["acc"]}}}
+        send({"task": {"name": task, "seconds": 0.5, "results": part}})
+        if mode == "dies late":
+            sys.exit(7)
         document = {
             "results": {task: {"alias": task, "acc,none": sample["acc"], "acc_stderr,none": 0.0}},
             "answers": answers,

@@ -1,0 +1,100 @@
+#include "easydel/elarge/load_options.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "easydel/base/error.h"
+#include "easydel/elarge/adapter_config.h"
+#include "easydel/elarge/session_core.h"
+#include "easydel/hub/resolve.h"
+#include "easydel/mesh/world.h"
+#include "easydel/models/adapter.h"
+#include "easydel/models/registry_config.h"
+
+namespace easydel::elarge {
+namespace {
+
+DeviceSetting device_of(const Config& config) {
+  if (config.loader.device != DeviceSetting::automatic) return config.loader.device;
+  const std::optional<Backend> backend =
+      config.platform.backend ? config.platform.backend : config.base_config.values.backend;
+  if (!backend) return DeviceSetting::automatic;
+  return *backend == Backend::cpu ? DeviceSetting::cpu : DeviceSetting::gpu;
+}
+
+}  // namespace
+
+nn::CheckpointPolicy checkpointing_of(const Config& config) {
+  const BaseValues& values = config.base_config.values;
+  return nn::checkpoint_policy(values.gradient_checkpointing, values.gradient_checkpointing_targets);
+}
+
+models::FoundModel found_model(const ModelConfig& model, const std::string& section) {
+  const std::string where = section + ".name_or_path";
+  return models::find_base(hub::resolve_model(model.name_or_path, where, model.revision), where);
+}
+
+std::filesystem::path folder_of(const ModelConfig& model, const std::string& section) {
+  return found_model(model, section).model;
+}
+
+namespace {
+
+// The adapters of the run's own model, or of a side model that is named by its adapter's folder.
+std::vector<models::AdapterOptions> adapters_of(const Config& config, const ModelConfig& model,
+                                                const std::string& section, bool training) {
+  if (section == "model") {
+    const auto adapter = adapter_of(config, training);
+    if (!adapter) return {};
+    return {{.config = adapter->config,
+             .folder = adapter->folder,
+             .where = adapter->where,
+             .seed = uint64_t(config.trainer.common.shuffle_seed_train)}};
+  }
+  const std::filesystem::path folder = found_model(model, section).adapter;
+  if (folder.empty()) return {};
+  return {models::adapter_in(folder)};
+}
+
+}  // namespace
+
+models::LoadOptions load_options(const Config& config, const ModelConfig& model, const std::string& section,
+                                 bool training, std::shared_ptr<const collective::Team> team) {
+  models::LoadOptions options;
+  options.adapters = adapters_of(config, model, section, training);
+  options.task = models::head_of(model.task);
+  // If the method trains another task than language modeling, the model gets that task's head.
+  const models::Task trained = config.trainer.facts().task;
+  if (training && trained != models::Task::causal_lm) {
+    if (options.task.value_or(trained) != trained)
+      refuse(section + ".task", config.trainer.common.trainer_type + " trains another task", "leave it out");
+    options.task = trained;
+    options.labels = config.trainer.facts().labels;
+    // An adapter does not reach a class head, which starts from random values: it is trained in full, as PEFT does.
+    for (models::AdapterOptions& adapter : options.adapters)
+      if (auto& full = adapter.config.modules_to_save; adapter.folder.empty() && std::ranges::count(full, "score") == 0)
+        full.push_back("score");
+  }
+  options.dtype = config.loader.dtype;
+  options.param_dtype = config.loader.param_dtype;
+  options.device = device_of(config);
+  options.key_prefix = "loader.";
+  options.training = training;
+  if (const auto& frozen = config.trainer.common.frozen_parameters; training && frozen)
+    options.trainable = nn::Trainable::except(*frozen);
+  options.attention = config.base_config.values.attn_mechanism;
+  options.moe_method = config.base_config.values.moe_method;
+  options.overrides = config.base_config.values.config_json;
+  options.team = std::move(team);
+  options.partition_rules = config.sharding.rules();
+  options.quantization = quantization_of(config.quantization);
+  options.cache_format = config.quantization.cache_format(config.base_config.values.kvdtype);
+  return options;
+}
+
+mesh::Mesh mesh_of(const Config& config, int64_t ranks) {
+  const mesh::World world = mesh::read_world();
+  return config.sharding.mesh(ranks, world.size == ranks ? world.size / world.local_size : 1);
+}
+
+}  // namespace easydel::elarge
