@@ -84,7 +84,7 @@ TEST(QuantizedModel, LeavesRoutersAndExpertsAsTheyAre) {
 // The same numbers as a model whose weights were rounded first: codes lose nothing more.
 TEST(QuantizedModel, ComputesWithTheRoundedWeights) {
   const Folder folder;
-  for (const char* method : {"nf4", "a4q"}) {
+  for (const char* method : {"nf4", "8bit", "affine", "mxfp4", "nvfp8"}) {
     const Tensor by_codes = logits(*folder.load(quantization(method)));
     const auto rounded = folder.load(quantization(method, "", true));
     EXPECT_TRUE(codes_of(*rounded).empty());

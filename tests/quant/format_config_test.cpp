@@ -27,8 +27,15 @@ TEST(FormatOf, RefusesWhatHasNoKernel) {
   const auto refused = [](const FormatConfig& config) {
     return test::refusal([&] { format_of(config, "quantization.model"); });
   };
-  EXPECT_EQ(refused({.method = "mxfp4"}),
-            "quantization.model: weights of mxfp4 are not built yet\n    built: 8bit, a4q, a8bit, a8q, nf4");
+  EXPECT_EQ(refused({.method = "turboquant"}),
+            "quantization.model: weights of turboquant are not built yet\n    built: 8bit, a4q, a8bit, a8q, affine, "
+            "binary, fp4, mxfp4, mxfp8, nf4, nvfp4, nvfp8, ternary");
+  EXPECT_EQ(refused({.method = "affine", .bits = 9}),
+            "quantization.model.bits: affine has 2 to 8 bits, not 9\n    choose one of these; the default is 4");
+  EXPECT_EQ(refused({.method = "mxfp4", .group_size = 64}),
+            "quantization.model.group_size: mxfp4 has groups of 32, not 64\n    leave it out");
+  EXPECT_EQ(refused({.method = "binary", .group_size = 64}),
+            "quantization.model.group_size: binary has no groups\n    leave it out");
   EXPECT_EQ(refused({.method = "nf4", .bits = 8}), "quantization.model.bits: nf4 has 4 bits, not 8\n    leave it out");
   EXPECT_EQ(refused({.method = "8bit", .bits = 4}),
             "quantization.model.bits: 8bit has 8 bits, not 4\n    leave it out");

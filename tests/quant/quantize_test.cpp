@@ -1,5 +1,6 @@
 #include "easydel/quant/quantize.h"
 
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/round.h>
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ Format format(const char* method, std::optional<int64_t> group = {}) {
 }
 
 Tensor values(const Tensor& weight, const Format& format) {
-  return ops::dequantized(*quantize(weight, format), at::kFloat);
+  return ops::decoded(coded(weight, format, at::kFloat), at::kFloat);
 }
 
 // The rule of 8bit, by torch: scale = max |w| / 127 of a row, codes to the nearest even.
@@ -37,21 +38,47 @@ TEST(Quantize, CutsGroupsFromARow) {
   EXPECT_TRUE(rest.equal(at::round(w.slice(1, 64) / own) * own));
 }
 
-// Each value becomes the nearest number of the table, of two as near the lower.
+// Each value becomes the nearest number of the table, of two as near the lower. Blocks are those of the flat weight, as
+// bitsandbytes': with 150 columns they go on from row to row.
 TEST(Quantize, TakesTheNearestNumberOfTheTable) {
-  const Tensor w = at::randn({6, 150});
-  const Tensor got = values(w, format("nf4"));
-  const auto& table = kernels::nf4_table();
-  for (int64_t r = 0; r < 6; ++r)
-    for (int64_t k = 0; k < 150; ++k) {
-      const int64_t begin = k / 64 * 64;
-      const float scale = w[r].slice(0, begin, std::min<int64_t>(begin + 64, 150)).abs().max().item<float>();
-      const float x = w[r][k].item<float>() / scale;
+  for (const int64_t columns : {128, 150}) {
+    const Tensor w = at::randn({6, columns});
+    const Tensor got = values(w, format("nf4")).flatten(), flat = w.flatten();
+    const auto& table = kernels::nf4_table();
+    for (int64_t i = 0; i < flat.numel(); ++i) {
+      const int64_t begin = i / 64 * 64;
+      const float scale = flat.slice(0, begin, std::min<int64_t>(begin + 64, flat.numel())).abs().max().item<float>();
+      const float x = flat[i].item<float>() * (1.0f / scale);
       float best = table[0];
       for (const float number : table)
         if (std::fabs(double(x) - number) < std::fabs(double(x) - best)) best = number;
-      ASSERT_EQ(got[r][k].item<float>(), best * scale) << r << " " << k;
+      ASSERT_EQ(got[i].item<float>(), best * scale) << columns << " " << i;
     }
+  }
+}
+
+// The words say what activations are: 8bit leaves them as they are, the others round them to bytes.
+TEST(Quantize, TheWordSaysWhetherActivationsAreBytes) {
+  const Tensor w = at::randn({7, 192}), x = at::randn({3, 192});
+  const auto error = [&](const char* method) {
+    const ops::Matrix codes = coded(w, format(method), at::kFloat);
+    const Tensor exact = at::matmul(x.to(at::kDouble), ops::decoded(codes, at::kFloat).to(at::kDouble).t());
+    return (ops::quantized_product(x, codes) - exact).abs().max().item<double>();
+  };
+  for (const char* method : {"8bit", "nf4", "fp4", "affine", "mxfp4", "mxfp8", "nvfp4", "nvfp8", "ternary", "binary"})
+    EXPECT_LT(error(method), 2e-4) << method;
+  for (const char* method : {"a8bit", "a8q", "a4q"}) EXPECT_GT(error(method), 2e-3) << method;
+}
+
+// a4q: whole numbers from -8 to 7, groups of 64, the scale's sign uses -8.
+TEST(Quantize, FourBitsWithActivationsInBytesAreTheSameCodes) {
+  const Tensor w = at::randn({5, 128});
+  const Tensor groups = w.view({5, 2, 64}), most = groups.abs().amax({2}, true);
+  const Tensor peak = groups.gather(2, groups.abs().argmax(2, true)), scale = peak / -8;
+  const Tensor got = values(w, format("a4q")).view({5, 2, 64}) / scale;
+  EXPECT_TRUE(at::round(got).allclose(got, 0, 1e-4));
+  EXPECT_LE((got - groups / scale).abs().max().item<float>(), 1.001f);
+  EXPECT_EQ(got.min().item<float>(), -8);
 }
 
 TEST(Quantize, KeepsZerosAndBothEndsOfARange) {
@@ -69,7 +96,7 @@ TEST(Quantize, KeepsZerosAndBothEndsOfARange) {
 
 TEST(Quantize, ReadsEveryNumberType) {
   const Tensor w = at::randn({4, 70}).to(at::kBFloat16);
-  for (const char* method : {"nf4", "8bit"}) {
+  for (const char* method : {"nf4", "8bit", "affine", "mxfp4"}) {
     const Tensor wide = values(w.to(at::kFloat), format(method));
     EXPECT_TRUE(values(w, format(method)).equal(wide)) << method;
     EXPECT_TRUE(values(w.to(at::kDouble), format(method)).equal(wide)) << method;

@@ -54,11 +54,11 @@ std::shared_ptr<Weight> Quantizer::coded(Entry& entry, std::shared_ptr<Weight> w
     bytes_ += int64_t(values.nbytes());
     return weight;
   }
-  const quant::Codes codes = quant::quantize(values, quantization_.format);
-  bytes_ += codes->bytes();
+  const ops::Matrix codes = quant::coded(values, quantization_.format, entry.compute);
+  bytes_ += quant::bytes_of(codes);
   if (!shared) entry.shard = Tensor();
   tensor::forget(values);  // the mapped bytes of the file are not needed any more
-  return quantized_weight(Parameter(&entry), {{}, {}, nullptr, codes}, entry.compute);
+  return quantized_weight(Parameter(&entry), codes, entry.compute);
 }
 
 void Quantizer::refuse_none() const {

@@ -1,8 +1,11 @@
 // Recorded cases of quantization formats: quant/bnb_4bit, quant/bnb_4bit_double_quant (bitsandbytes), quant/int8,
 // quant/fp8 (torch's casts), quant/gguf, quant/mxfp4_gpt_oss.
-#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -12,8 +15,12 @@
 #include "easydel/ops/quantized_product.h"
 #include "easydel/probe/vector_tensors.h"
 #include "easydel/probe/vectors.h"
+#include "easydel/quant/dynamic_map.h"
 #include "easydel/quant/file_format.h"
+#include "easydel/quant/four_bits.h"
+#include "easydel/quant/integer_codes.h"
 #include "easydel/quant/quantize.h"
+#include "easydel/tensor/kernels.h"
 #include "easydel/text/tokenizers/charsmap.h"
 #include "easydel/weights/ggml.h"
 
@@ -41,27 +48,137 @@ struct Kept {
   Tensor codes, scales, values;  // int64 [rows, columns]; [rows, groups]; [rows, columns]
 };
 Kept quantized(const Tensor& rows, const kernels::QuantizedSpec& spec) {
-  const quant::Codes weight = quant::quantize(rows, {"", spec});
+  const quant::Codes weight = quant::quantize(rows, {"a8bit", spec});
   const quant::Unpacked parts = quant::unpack(*weight);
   return {parts.codes, parts.scales, ops::dequantized(*weight, at::kFloat)};
 }
 
-// A block of bitsandbytes is a row here; the tensor's last block may be shorter.
+std::string decoded(const Value& base64) { return text::decode_base64(base64.scalar); }
+
+std::vector<float> floats_of(const std::string& bytes) {
+  std::vector<float> out(bytes.size() / sizeof(float));
+  std::memcpy(out.data(), bytes.data(), out.size() * sizeof(float));
+  return out;
+}
+
+Value numbers(const std::vector<float>& values) {
+  Value out = Value::list();
+  for (const float value : values) out.items.push_back(Value::number(double(value)));
+  return out;
+}
+
+quant::FourBits kind_of(const VectorCase& vector) {
+  return needed(vector, "quant_type").scalar == "fp4" ? quant::FourBits::fp4 : quant::FourBits::nf4;
+}
+
+// The codes of a tensor as bitsandbytes makes them, its scales, and its values by the scales that are kept.
+struct Blocks {
+  std::vector<uint8_t> codes;
+  std::vector<float> scales;
+  Tensor values(quant::FourBits kind, int64_t block, const std::function<float(int64_t)>& scale) const {
+    const Tensor out = at::empty({int64_t(codes.size())}, at::TensorOptions().dtype(at::kFloat));
+    for (size_t i = 0; i < codes.size(); ++i)
+      out.mutable_data_ptr<float>()[i] = table_of(kind)[codes[i]] * scale(int64_t(i) / block);
+    return out;
+  }
+};
+Blocks blocks_of(const Tensor& values, quant::FourBits kind, int64_t block) {
+  const Tensor flat = values.flatten().contiguous();
+  const int64_t count = flat.numel();
+  Blocks out{std::vector<uint8_t>(size_t(count)), std::vector<float>(size_t((count + block - 1) / block))};
+  quant::quantize_four_bits(tensor::executor(), kind, flat.const_data_ptr<float>(), count, block, out.codes.data(),
+                            out.scales.data());
+  return out;
+}
+
+Value integers(const std::vector<uint8_t>& bytes) {
+  Value out = Value::list();
+  for (const uint8_t byte : bytes) out.items.push_back(Value::integer(byte));
+  return out;
+}
+
 Value bnb_4bit(const VectorCase& vector, const VectorFile& file) {
-  const std::string& type = needed(vector, "quant_type").scalar;
-  if (type != "nf4") throw VectorNotBuilt("the format " + type);
-  const Tensor flat = input_of(vector, file).flatten();
-  const int64_t count = flat.numel(), block = needed(vector, "blocksize").as_int().value_or(64);
-  const int64_t rows = (count + block - 1) / block;
-  const Kept kept = quantized(at::constant_pad_nd(flat, {0, rows * block - count}).view({rows, block}),
-                              {kernels::Codes::table4, 0, kernels::nf4_table()});
-  const Tensor codes = kept.codes.flatten();
-  Value packed = Value::list(), out = Value::map();
-  for (int64_t i = 0; i < count; i += 2)
-    packed.items.push_back(Value::integer(codes[i].item<int64_t>() << 4 | codes[i + 1].item<int64_t>()));
-  out.set("packed", packed);
-  out.set("absmax", nested_of(kept.scales.flatten()));
-  out.set("dequantized", nested_of(kept.values.flatten().slice(0, 0, count)));
+  const quant::FourBits kind = kind_of(vector);
+  const int64_t block = needed(vector, "blocksize").as_int().value_or(64);
+  const Blocks made = blocks_of(input_of(vector, file), kind, block);
+  Value out = Value::map();
+  out.set("packed", integers(quant::pack_four_bits(kind, made.codes.data(), int64_t(made.codes.size()))));
+  out.set("absmax", numbers(made.scales));
+  out.set("dequantized", nested_of(made.values(kind, block, [&](int64_t i) { return made.scales[size_t(i)]; })));
+  return out;
+}
+
+// Sums as the recording's.
+Value checksum(const Tensor& values, at::IntArrayRef shape, size_t firsts) {
+  const Tensor wide = values.to(at::kDouble);
+  Value out = Value::map();
+  out.set("shape", list_of(shape.vec()));
+  out.set("sum", Value::number(wide.sum().item<double>()));
+  out.set("abs_sum", Value::number(wide.abs().sum().item<double>()));
+  out.set("l2", Value::number(wide.square().sum().sqrt().item<double>()));
+  out.set("first", nested_of(values.slice(0, 0, int64_t(firsts))));
+  return out;
+}
+
+Value bnb_4bit_double_quant(const VectorCase& vector, const VectorFile& file) {
+  constexpr int64_t block = 64, shown = 256;
+  const quant::FourBits kind = kind_of(vector);
+  std::vector<float> input = floats_of(decoded(*file.document.find("input_f32_base64")));
+  const Tensor values = at::from_blob(input.data(), {int64_t(input.size())}, at::kFloat);
+  const Blocks made = blocks_of(values, kind, block);
+  const quant::NestedScales nested = quant::nest_scales(tensor::executor(), made.scales, quant::mean_of(made.scales));
+  const std::vector<uint8_t> packed = quant::pack_four_bits(kind, made.codes.data(), int64_t(made.codes.size()));
+  const Tensor back = made.values(kind, block, [&](int64_t i) { return nested.at(i); });
+  int64_t sum = 0;
+  for (const uint8_t byte : packed) sum += byte;
+  Value out = Value::map();
+  out.set("absmax_codes_uint8", integers(nested.codes));
+  out.set("offset", Value::number(double(nested.offset)));
+  out.set("nested_absmax", numbers(nested.scales));
+  out.set("nested_blocksize", Value::integer(quant::nested_block));
+  out.set("nested_code_256", numbers({quant::dynamic_map(true).begin(), quant::dynamic_map(true).end()}));
+  out.set("packed_first_256",
+          integers({packed.begin(), packed.begin() + std::min<int64_t>(shown, int64_t(packed.size()))}));
+  out.set("packed_sum", Value::integer(sum));
+  out.set("dequantized_first_256", nested_of(back.slice(0, 0, shown)));
+  out.set("dequantized_checksum", checksum(back, integers_of(needed(vector, "shape")),
+                                           needed(vector, "dequantized_checksum").find("first")->items.size()));
+  return out;
+}
+
+// Codes, scales, zeros where there are some, and values of the rows.
+Value integers_of_rows(const Tensor& input, const quant::IntegerCodes& rule) {
+  const Tensor rows = input.contiguous();
+  const int64_t n = rows.size(0), k = rows.size(1), groups = rule.groups(k);
+  const Tensor codes = at::empty({n, k}, at::TensorOptions().dtype(at::kChar)),
+               zeros = at::zeros({n, groups}, at::kChar),
+               scales = at::empty({n, groups}, at::TensorOptions().dtype(at::kFloat));
+  quant::quantize_integers(tensor::executor(), rule, rows.const_data_ptr<float>(), n, k,
+                           codes.mutable_data_ptr<int8_t>(), scales.mutable_data_ptr<float>(),
+                           zeros.mutable_data_ptr<int8_t>());
+  const int64_t group = rule.group > 0 ? rule.group : k;
+  const auto of_each = [&](const Tensor& values) { return values.repeat_interleave(group, 1).slice(1, 0, k); };
+  Value out = Value::map();
+  out.set("codes", nested_of(codes.flatten()));
+  out.set("scales", nested_of(scales.flatten()));
+  if (rule.has_zeros) out.set("zeros", nested_of(zeros.flatten()));
+  out.set("dequantized", nested_of(((codes.to(at::kFloat) - of_each(zeros)) * of_each(scales)).flatten()));
+  return out;
+}
+
+Value dynamic(const VectorCase& vector, const Tensor& input) {
+  const int64_t count = input.numel(), block = needed(vector, "blocksize").as_int().value_or(256);
+  const Tensor flat = input.flatten().contiguous(), back = at::empty_like(flat);
+  std::vector<uint8_t> codes(size_t(count), 0);
+  std::vector<float> scales(size_t((count + block - 1) / block));
+  quant::quantize_dynamic(tensor::executor(), true, flat.const_data_ptr<float>(), count, block, codes.data(),
+                          scales.data());
+  quant::dequantize_dynamic(tensor::executor(), true, codes.data(), scales.data(), count, block,
+                            back.mutable_data_ptr<float>());
+  Value out = Value::map();
+  out.set("codes", integers(codes));
+  out.set("absmax", numbers(scales));
+  out.set("dequantized", nested_of(back));
   return out;
 }
 
@@ -70,6 +187,9 @@ Value int8(const VectorCase& vector, const VectorFile& file) {
   const kernels::QuantizedSpec bytes{kernels::Codes::bytes, 0, {}};
   const Tensor input = input_of(vector, file);
   const auto is = [&](const char* name) { return scheme.starts_with(name); };
+  if (is("bnb_dynamic_8bit_blockwise")) return dynamic(vector, input);
+  if (is("int8_affine_rows")) return integers_of_rows(input, {.bits = 8, .has_zeros = true});
+  if (is("int4_symmetric_group32")) return integers_of_rows(input, {.bits = 4, .group = 32, .divisor = 7});
   Value out = Value::map();
   if (is("bnb_int8_vectorwise_rows")) {
     const Tensor half = input.to(at::kHalf).to(at::kFloat);
@@ -145,18 +265,8 @@ Value expected_fp8(const VectorCase& vector, const VectorFile& file) {
   return out;
 }
 
-std::string decoded(const Value& base64) { return text::decode_base64(base64.scalar); }
-
-std::vector<float> floats_of(const std::string& bytes) {
-  std::vector<float> out(bytes.size() / sizeof(float));
-  std::memcpy(out.data(), bytes.data(), out.size() * sizeof(float));
-  return out;
-}
-
-Value numbers(const std::vector<float>& values) {
-  Value out = Value::list();
-  for (const float value : values) out.items.push_back(Value::number(double(value)));
-  return out;
+bool is_written(const std::string& type) {
+  return type == "F16" || type == "BF16" || type == "Q8_0" || type == "Q4_0" || type == "Q4_1";
 }
 
 // The values of a file's bytes; for types that can be written, also the bytes of the file's input.
@@ -171,7 +281,7 @@ Value gguf(const VectorCase& vector, const VectorFile& file) {
   weights::decode(form->type, reinterpret_cast<const std::byte*>(bytes.data()), values.data(), int64_t(values.size()));
   Value out = Value::map();
   out.set("values", numbers(values));
-  if (type == "F16" || type == "BF16" || type == "Q8_0") {
+  if (is_written(type)) {
     const std::vector<float> input = floats_of(decoded(*file.document.find("input_f32_base64")));
     std::string made(bytes.size(), '\0');
     weights::encode(form->type, input.data(), reinterpret_cast<std::byte*>(made.data()), int64_t(input.size()));
@@ -184,7 +294,7 @@ Value expected_gguf(const VectorCase& vector, const VectorFile&) {
   const std::string& type = needed(vector, "type").scalar;
   Value out = Value::map();
   out.set("values", numbers(floats_of(decoded(needed(vector, "dequantized_base64_f32")))));
-  if (type == "F16" || type == "BF16" || type == "Q8_0") out.set("bytes", needed(vector, "bytes_base64"));
+  if (is_written(type)) out.set("bytes", needed(vector, "bytes_base64"));
   return out;
 }
 
@@ -214,15 +324,16 @@ VectorKind quant_bnb_4bit_vectors() {
 }
 VectorKind quant_bnb_4bit_double_quant_vectors() {
   return {.name = "quant/bnb_4bit_double_quant",
-          .answer = [](const VectorCase&, const VectorFile&) -> Value {
-            throw VectorNotBuilt("scales that are codes themselves");
-          },
-          .expected = keys({"absmax_codes_uint8"})};
+          .answer = bnb_4bit_double_quant,
+          .expected = keys({"absmax_codes_uint8", "offset", "nested_absmax", "nested_blocksize", "nested_code_256",
+                            "packed_first_256", "packed_sum", "dequantized_first_256", "dequantized_checksum"})};
 }
 VectorKind quant_fp8_vectors() { return {.name = "quant/fp8", .answer = fp8, .expected = expected_fp8}; }
 VectorKind quant_gguf_vectors() { return {.name = "quant/gguf", .answer = gguf, .expected = expected_gguf}; }
 VectorKind quant_int8_vectors() {
-  return {.name = "quant/int8", .answer = int8, .expected = keys({"codes", "row_absmax", "scales", "dequantized"})};
+  return {.name = "quant/int8",
+          .answer = int8,
+          .expected = keys({"codes", "row_absmax", "absmax", "scales", "zeros", "dequantized"})};
 }
 VectorKind quant_mxfp4_gpt_oss_vectors() {
   return {.name = "quant/mxfp4_gpt_oss", .answer = mxfp4, .expected = keys({"dequantized_shape", "dequantized"})};

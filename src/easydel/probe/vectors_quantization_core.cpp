@@ -1,6 +1,8 @@
 // Recorded cases of EasyDeL's quantization: quantization (words, and codes of small matrices), model_quantize (which
 // layers of a small llama have codes).
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 
@@ -8,10 +10,11 @@
 #include "easydel/elarge/session_core.h"
 #include "easydel/models/parameter_plan.h"
 #include "easydel/nn/quantization.h"
-#include "easydel/ops/quantized_product.h"
 #include "easydel/probe/vector_tensors.h"
 #include "easydel/probe/vectors.h"
+#include "easydel/quant/made_codes.h"
 #include "easydel/quant/quantize.h"
+#include "easydel/tensor/kernels.h"
 
 namespace easydel::probe {
 namespace {
@@ -53,21 +56,46 @@ Tensor matrix_of(const VectorCase& vector, const VectorFile& file) {
   return out;
 }
 
-// Four-bit codes in 32-bit words, the first in the lowest bits.
-Value packed_of(const Tensor& codes) {
+// Codes of a few bits in 32-bit words, the first in the lowest bits.
+Value packed_of(const std::vector<uint8_t>& codes, int bits) {
   Value out = Value::list();
-  const Tensor words = codes.contiguous().view({-1, 8});
-  for (int64_t i = 0; i < words.size(0); ++i) {
+  const size_t of_word = size_t(32 / bits);
+  for (size_t first = 0; first + of_word <= codes.size(); first += of_word) {
     int64_t word = 0;
-    for (int64_t k = 0; k < 8; ++k) word |= words[i][k].item<int64_t>() << (4 * k);
+    for (size_t i = 0; i < of_word; ++i) word |= int64_t(codes[first + i]) << (bits * int(i));
     out.items.push_back(Value::integer(word));
   }
   return out;
 }
 
-bool is_built(const std::string& method) {
-  return method == "nf4" || method == "int8" || method == "8bit" || method == "a8bit" || method == "a8q" ||
-         method == "a4q";
+// Signs of four rows in a byte, as 0.2.0.1 keeps them: two bits each, the sign plus 1; rows a quarter of all apart.
+Value packed_signs(const Tensor& values) {
+  const Tensor digits = (values + 1).to(at::kLong);
+  const int64_t bytes = digits.size(0) / 4;
+  Tensor packed = at::zeros({bytes, digits.size(1)}, at::kLong);
+  for (int64_t row = 0; row < bytes * 4; ++row)
+    packed[row % bytes].add_(digits[row].bitwise_left_shift(2 * (row / bytes)));
+  return shaped_of(packed);
+}
+
+Value shaped_numbers(const std::vector<float>& numbers, int64_t rows) {
+  const Tensor flat = at::from_blob(const_cast<float*>(numbers.data()), {int64_t(numbers.size())}, at::kFloat);
+  return shaped_of(flat.view({rows, -1}));
+}
+
+Value made_codes(const quant::Format& format, const Tensor& rows, bool kernel) {
+  const quant::CodeRule rule = quant::rule_of(format);
+  const int64_t n = rows.size(0), k = rows.size(1);
+  const quant::MadeCodes made =
+      quant::make_codes(tensor::executor(), rule, rows.const_data_ptr<float>(), n, k, quant::mean_of);
+  Value out = Value::map();
+  if (32 % rule.bits == 0) out.set("packed", packed_of(made.codes, rule.bits));
+  if (!made.zeros.empty()) out.set("zeros", shaped_numbers(made.zeros, n));
+  const bool flat = int64_t(made.scales.size()) % n != 0;
+  std::vector<float> scales = made.scales;
+  if (!made.scale_codes.empty()) scales.assign(made.scale_codes.begin(), made.scale_codes.end());
+  out.set(kernel ? "scales" : "scale", shaped_numbers(scales, flat ? 1 : n));
+  return out;
 }
 
 Value quantization(const VectorCase& vector, const VectorFile& file) {
@@ -79,28 +107,30 @@ Value quantization(const VectorCase& vector, const VectorFile& file) {
   }
   const bool kernel = op.starts_with("kernel");
   const std::string& method = needed(vector, kernel ? "mode" : "dtype").scalar;
-  if (!is_built(method)) throw VectorNotBuilt("the format " + method);
+  if (method == "turboquant") throw VectorNotBuilt("the format " + method);
   Value part = Value::map();
-  // Eight bits use one scale per row, whatever block_size says, as in 0.2.0.1.
+  // Eight bits use one scale per row, whatever block_size says, as in 0.2.0.1; signs have none.
+  const bool has_groups = method != "int8" && method != "ternary" && method != "binary";
   for (const char* key : {"block_size", "group_size", "bits"})
-    if (const Value* const given = vector.body.find(key); given && (method != "int8")) part.set(key, *given);
+    if (const Value* const given = vector.body.find(key); given && has_groups) part.set(key, *given);
   const Value* const axis = vector.body.find("axis");
   const Tensor matrix = matrix_of(vector, file);
   const Tensor rows = axis && axis->scalar == "row" ? matrix.t().contiguous() : matrix;
-  const quant::Codes weight = quant::quantize(rows, read(method, vector, part).weight_format()->format);
-  const quant::Unpacked kept = quant::unpack(*weight);
-  const Tensor values = ops::dequantized(*weight, at::kFloat);
+  const quant::Format format = read(method, vector, part).weight_format()->format;
+  const Tensor values = quant::rounded(rows, format);
   Value out = Value::map();
-  if (op.find("simulate") != std::string::npos) {
-    out.set("value", shaped_of(values));
-    return out;
-  }
-  out.set("dequantized", shaped_of(values));
-  if (method == "int8")
+  if (op.find("simulate") != std::string::npos || !has_groups) out.set("value", shaped_of(values));
+  if (op.find("simulate") != std::string::npos) return out;
+  if (quant::is_made_here(quant::rule_of(format))) {
+    out = made_codes(format, rows, kernel);
+  } else {
+    const quant::Unpacked kept = quant::unpack(*quant::quantize(rows, format));
     out.set("weight", shaped_of(kept.codes));
-  else
-    out.set("packed", packed_of(kept.codes));
-  out.set(kernel ? "scales" : "scale", shaped_of(kept.scales));
+    out.set("scale", shaped_of(kept.scales));
+  }
+  if (method == "ternary" || method == "binary") out.set("weight", packed_signs(values));
+  if (!has_groups) out.set("value", shaped_of(values));
+  out.set("dequantized", shaped_of(values));
   return out;
 }
 

@@ -1,7 +1,8 @@
-// Quantizes the values of a weight to codes, by the kernels' loops.
+// Quantizes the values of a weight to codes: by the kernels' loops, or by the rules of made_codes.h.
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "easydel/ops/product.h"
 #include "easydel/quant/coded_weight.h"
@@ -13,7 +14,13 @@ namespace easydel::quant {
 using Codes = std::shared_ptr<const kernels::QuantizedWeight>;
 
 // values [out, in], on a CPU, of any floating dtype. Each value gets the code nearest to value / scale of its group.
+// For formats whose codes kernels read in groups of rows; others are Bugs.
 Codes quantize(const Tensor& values, const Format& format);
+
+// values [out, in] in any format, as products in the dtype `compute` read them. 8bit, affine, mxfp8, nvfp4, nvfp8, and
+// blocks of nf4 and fp4 that go on from row to row are decoded by products.
+ops::Matrix coded(const Tensor& values, const Format& format, at::ScalarType compute);
+int64_t bytes_of(const ops::Matrix& codes);
 
 // Codes int64 [out, in]: integers, or indices of the table; scales fp32 [out, groups].
 struct Unpacked {
@@ -28,6 +35,9 @@ ops::Matrix matrix_of(const std::shared_ptr<const CodedWeight>& weight, int64_t 
                       at::ScalarType compute);
 // The values of a weight in the codes of a file, in its shape: in the dtype in which its format computes them, exactly.
 Tensor values_of(const std::shared_ptr<const CodedWeight>& weight);
+
+// torch's mean of numbers in fp32, in the order of one thread.
+float mean_of(const std::vector<float>& numbers);
 
 // The values rounded to the format, in their own dtype.
 Tensor rounded(const Tensor& values, const Format& format);

@@ -1,33 +1,19 @@
 #include "easydel/quant/quantize.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/util/ParallelGuard.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "easydel/base/error.h"
 #include "easydel/ops/quantized_product.h"
+#include "easydel/quant/made_codes.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/kernels.h"
 
 namespace easydel::quant {
-
-Codes quantize(const Tensor& values, const Format& format) {
-  check(values.dim() == 2 && values.is_cpu(), "quantize: the values are ", values.sizes(), " on ",
-        values.device().str());
-  const Tensor plain = values.detach(), read = tensor::kernels_serve(plain) ? plain : plain.to(at::kFloat).contiguous();
-  return std::make_shared<kernels::QuantizedWeight>(
-      kernels::quantize(tensor::executor(), tensor::input_of(read), read.size(0), read.size(1), format.spec));
-}
-
-Unpacked unpack(const kernels::QuantizedWeight& weight) {
-  const bool bytes = weight.spec().codes == kernels::Codes::bytes;
-  const Tensor codes = at::empty({weight.n(), weight.k()}, at::TensorOptions().dtype(bytes ? at::kChar : at::kByte));
-  const Tensor scales = at::empty({weight.n(), weight.groups()}, at::TensorOptions().dtype(at::kFloat));
-  kernels::unpack_codes(tensor::executor(), weight, static_cast<uint8_t*>(codes.mutable_data_ptr()),
-                        scales.mutable_data_ptr<float>());
-  return {codes.to(at::kLong), scales};
-}
 
 namespace {
 
@@ -49,7 +35,86 @@ bool kernels_know(const CodedWeight& weight) {
          (grid.columns % 32 == 0 || (whole_row && !grid.flat));
 }
 
+// The values in fp32 or bf16, with contiguous rows.
+Tensor readable(const Tensor& values) {
+  check(values.dim() == 2 && values.is_cpu(), "quantize: the values are ", values.sizes(), " on ",
+        values.device().str());
+  const Tensor plain = values.detach();
+  return tensor::kernels_serve(plain) ? plain : plain.to(at::kFloat).contiguous();
+}
+
+Codes by_kernels(const Tensor& values, const kernels::QuantizedSpec& spec) {
+  const Tensor read = readable(values);
+  return std::make_shared<kernels::QuantizedWeight>(
+      kernels::quantize(tensor::executor(), tensor::input_of(read), read.size(0), read.size(1), spec));
+}
+
+MadeCodes made_codes(const Tensor& values, const CodeRule& rule) {
+  const Tensor wide = values.detach().to(at::kFloat).contiguous();
+  return make_codes(tensor::executor(), rule, wide.const_data_ptr<float>(), wide.size(0), wide.size(1), mean_of);
+}
+
+// Four-bit codes of 16 numbers whose groups are parts of rows, packed for kernels.
+bool fits_kernels(const CodeRule& rule, int64_t k) {
+  const bool blocks = rule.method == "nf4" || rule.method == "fp4";
+  return blocks && rule.group % 32 == 0 && k % std::max<int64_t>(rule.group, 1) == 0 && k <= 131072;
+}
+
+Codes in_blocks(const Tensor& values, const Format& format, const CodeRule& rule) {
+  const MadeCodes made = made_codes(values, rule);
+  return std::make_shared<kernels::QuantizedWeight>(kernels::pack_codes(
+      tensor::executor(), made.codes.data(), made.scales.data(), values.size(0), values.size(1), format.spec));
+}
+
+// Integers of four bits in the layout of bytes, because their activations are bytes.
+Codes widened(const kernels::QuantizedWeight& four, int64_t group) {
+  std::vector<uint8_t> codes(size_t(four.n() * four.k()));
+  std::vector<float> scales(size_t(four.n() * four.groups()));
+  kernels::unpack_codes(tensor::executor(), four, codes.data(), scales.data());
+  for (uint8_t& code : codes) code = uint8_t(int(code) - 8);
+  return std::make_shared<kernels::QuantizedWeight>(kernels::pack_codes(
+      tensor::executor(), codes.data(), scales.data(), four.n(), four.k(), {kernels::Codes::bytes, group, {}}));
+}
+
+std::shared_ptr<const CodedWeight> plain_bytes(const kernels::QuantizedWeight& weight) {
+  std::vector<uint8_t> codes(size_t(weight.n() * weight.k()));
+  std::vector<float> scales(size_t(weight.n() * weight.groups()));
+  kernels::unpack_codes(tensor::executor(), weight, codes.data(), scales.data());
+  return coded_integers("8bit", std::move(codes), std::move(scales), weight.n(), weight.k(), weight.spec().group);
+}
+
 }  // namespace
+
+Codes quantize(const Tensor& values, const Format& format) {
+  const CodeRule rule = rule_of(format);
+  if (format.name == "a4q") return widened(*by_kernels(values, format.spec), format.spec.group);
+  if (!is_made_here(rule)) return by_kernels(values, format.spec);
+  check(fits_kernels(rule, values.size(1)), "quantize: kernels do not read ", format.name, " in rows of ",
+        values.size(1));
+  return in_blocks(values, format, rule);
+}
+
+ops::Matrix coded(const Tensor& values, const Format& format, at::ScalarType compute) {
+  const CodeRule rule = rule_of(format);
+  const int64_t n = values.size(0), k = values.size(1);
+  if (format.name == "8bit") return encoded(plain_bytes(*by_kernels(values, format.spec)), n, 0, 1);
+  if (!is_made_here(rule) || fits_kernels(rule, k)) return {{}, {}, nullptr, quantize(values, format)};
+  return matrix_of(coded_weight(rule, made_codes(values, rule), n, k), n, 0, 1, compute);
+}
+
+int64_t bytes_of(const ops::Matrix& codes) {
+  if (codes.quantized) return codes.quantized->bytes();
+  return static_cast<const CodedWeight&>(*codes.encoded->rows).bytes();
+}
+
+Unpacked unpack(const kernels::QuantizedWeight& weight) {
+  const bool bytes = weight.spec().codes == kernels::Codes::bytes;
+  const Tensor codes = at::empty({weight.n(), weight.k()}, at::TensorOptions().dtype(bytes ? at::kChar : at::kByte));
+  const Tensor scales = at::empty({weight.n(), weight.groups()}, at::TensorOptions().dtype(at::kFloat));
+  kernels::unpack_codes(tensor::executor(), weight, static_cast<uint8_t*>(codes.mutable_data_ptr()),
+                        scales.mutable_data_ptr<float>());
+  return {codes.to(at::kLong), scales};
+}
 
 ops::Matrix matrix_of(const std::shared_ptr<const CodedWeight>& weight, int64_t n, int64_t first, int64_t step,
                       at::ScalarType compute) {
@@ -77,8 +142,13 @@ Tensor values_of(const std::shared_ptr<const CodedWeight>& weight) {
   return ops::decoded(encoded(weight, weight->rows(), 0, 1), type).view(weight->shape);
 }
 
+float mean_of(const std::vector<float>& numbers) {
+  const c10::ParallelGuard one_thread(true);
+  return at::from_blob(const_cast<float*>(numbers.data()), {int64_t(numbers.size())}, at::kFloat).mean().item<float>();
+}
+
 Tensor rounded(const Tensor& values, const Format& format) {
-  return ops::dequantized(*quantize(values, format), at::kFloat).to(values.scalar_type());
+  return ops::decoded(coded(values, format, at::kFloat), at::kFloat).to(values.scalar_type());
 }
 
 }  // namespace easydel::quant

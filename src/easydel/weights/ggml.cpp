@@ -1,14 +1,19 @@
 #include "easydel/weights/ggml.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "easydel/base/error.h"
 
 namespace easydel::weights {
 namespace {
+
+// Types that are read and never written have no name outside.
+constexpr GgmlType iq4_nl_type{20}, iq4_xs_type{23}, tq1_0_type{34}, tq2_0_type{35}, mxfp4_type{39}, nvfp4_type{40};
 
 constexpr std::array forms = {
     GgmlForm{GgmlType::f32, "F32", 1, 4, DType::f32},       GgmlForm{GgmlType::f16, "F16", 1, 2, DType::f16},
@@ -20,6 +25,9 @@ constexpr std::array forms = {
     GgmlForm{GgmlType::q8_0, "Q8_0", 32, 34, DType::f32},   GgmlForm{GgmlType::q2_k, "Q2_K", 256, 84, DType::f32},
     GgmlForm{GgmlType::q3_k, "Q3_K", 256, 110, DType::f32}, GgmlForm{GgmlType::q4_k, "Q4_K", 256, 144, DType::f32},
     GgmlForm{GgmlType::q5_k, "Q5_K", 256, 176, DType::f32}, GgmlForm{GgmlType::q6_k, "Q6_K", 256, 210, DType::f32},
+    GgmlForm{iq4_nl_type, "IQ4_NL", 32, 18, DType::f32},    GgmlForm{iq4_xs_type, "IQ4_XS", 256, 136, DType::f32},
+    GgmlForm{tq1_0_type, "TQ1_0", 256, 54, DType::f32},     GgmlForm{tq2_0_type, "TQ2_0", 256, 66, DType::f32},
+    GgmlForm{mxfp4_type, "MXFP4", 32, 17, DType::f32},      GgmlForm{nvfp4_type, "NVFP4", 64, 36, DType::f32},
 };
 
 // Written out, because not every compiler has a type for it.
@@ -144,9 +152,80 @@ void decode_q6_k(const uint8_t* in, float* out) {
   }
 }
 
+// `count` values that are numbers of a table: those of the low halves of bytes, then those of the high halves.
+void decode_table(const std::array<int8_t, 16>& table, const uint8_t* codes, int count, float scale, float* out) {
+  for (int i = 0; i < count / 2; ++i) {
+    out[i] = scale * float(table[codes[i] & 15]);
+    out[i + count / 2] = scale * float(table[codes[i] >> 4]);
+  }
+}
+
+constexpr std::array<int8_t, 16> iq4_table = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+constexpr std::array<int8_t, 16> e2m1_doubled = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+void decode_iq4_nl(const uint8_t* in, float* out) { decode_table(iq4_table, in + 2, 32, half_at(in), out); }
+
+void decode_iq4_xs(const uint8_t* in, float* out) {
+  const float scale = half_at(in);
+  const int high = in[2] | in[3] << 8;
+  for (int group = 0; group < 8; ++group) {
+    const int own = (in[4 + group / 2] >> group % 2 * 4 & 15) | (high >> 2 * group & 3) << 4;
+    decode_table(iq4_table, in + 8 + group * 16, 32, scale * float(own - 32), out + group * 32);
+  }
+}
+
+// Half of a power of two, because the table is doubled.
+void decode_mxfp4(const uint8_t* in, float* out) {
+  decode_table(e2m1_doubled, in + 1, 32, std::ldexp(1.0f, int(in[0]) - 128), out);
+}
+
+// Half of an e4m3 number without a sign.
+float half_of_e4m3(uint8_t code) {
+  if (code == 0 || code == 0x7f) return 0;
+  const int exponent = code >> 3 & 15, fraction = code & 7;
+  return exponent == 0 ? std::ldexp(float(fraction), -10) : std::ldexp(float(8 + fraction), exponent - 11);
+}
+
+void decode_nvfp4(const uint8_t* in, float* out) {
+  for (int group = 0; group < 4; ++group)
+    decode_table(e2m1_doubled, in + 4 + group * 8, 16, half_of_e4m3(in[group]), out + group * 16);
+}
+
+// Ternary digits: the leading one of a byte of which the part after the point is kept.
+float ternary(uint8_t byte, int digit) {
+  constexpr std::array<uint8_t, 5> powers = {1, 3, 9, 27, 81};
+  const auto rest = uint8_t(byte * powers[size_t(digit)]);
+  return float((rest * 3 >> 8) - 1);
+}
+
+void decode_tq1_0(const uint8_t* in, float* out) {
+  const float scale = half_at(in + 52);
+  const auto digits = [&](int first, int bytes, int count) {
+    for (int digit = 0; digit < count; ++digit)
+      for (int i = 0; i < bytes; ++i) *out++ = ternary(in[first + i], digit) * scale;
+  };
+  digits(0, 32, 5), digits(32, 16, 5), digits(48, 4, 4);
+}
+
+void decode_tq2_0(const uint8_t* in, float* out) {
+  const float scale = half_at(in + 64);
+  for (int half = 0; half < 2; ++half)
+    for (int part = 0; part < 4; ++part)
+      for (int i = 0; i < 32; ++i) *out++ = float((in[half * 32 + i] >> 2 * part & 3) - 1) * scale;
+}
+
 using Decoder = void (*)(const uint8_t*, float*);
 
+constexpr std::array<std::pair<GgmlType, Decoder>, 6> unnamed = {{{iq4_nl_type, decode_iq4_nl},
+                                                                  {iq4_xs_type, decode_iq4_xs},
+                                                                  {tq1_0_type, decode_tq1_0},
+                                                                  {tq2_0_type, decode_tq2_0},
+                                                                  {mxfp4_type, decode_mxfp4},
+                                                                  {nvfp4_type, decode_nvfp4}}};
+
 Decoder decoder_of(GgmlType type) {
+  for (const auto& [known, decoder] : unnamed)
+    if (known == type) return decoder;
   switch (type) {
     case GgmlType::q4_0:
       return decode_q4_0;
@@ -186,6 +265,35 @@ void encode_q8_0(const float* values, std::byte* out) {
   const uint16_t half = half_of(scale);
   std::memcpy(out, &half, sizeof half);
   for (int i = 0; i < 32; ++i) out[2 + i] = static_cast<std::byte>(int8_t(std::round(values[i] * inverse)));
+}
+
+// Sixteen bytes of 32 codes: the low halves first.
+void put_codes(const std::array<uint8_t, 32>& codes, std::byte* out) {
+  for (size_t i = 0; i < 16; ++i) out[i] = std::byte(codes[i] | codes[i + 16] << 4);
+}
+
+void encode_q4_0(const float* values, std::byte* out) {
+  float most = 0;
+  for (int i = 0; i < 32; ++i)
+    if (std::fabs(values[i]) > std::fabs(most)) most = values[i];
+  const float scale = most / -8.0f, inverse = scale == 0 ? 0.0f : 1.0f / scale;
+  const uint16_t half = half_of(scale);
+  std::memcpy(out, &half, sizeof half);
+  std::array<uint8_t, 32> codes;
+  for (size_t i = 0; i < 32; ++i)
+    codes[i] = uint8_t(std::clamp(std::trunc(double(values[i]) * double(inverse) + 8.5), 0.0, 15.0));
+  put_codes(codes, out + 2);
+}
+
+void encode_q4_1(const float* values, std::byte* out) {
+  const auto [low, high] = std::minmax_element(values, values + 32);
+  const float scale = (*high - *low) / 15.0f, inverse = scale == 0 ? 0.0f : 1.0f / scale;
+  const uint16_t halves[] = {half_of(scale), half_of(*low)};
+  std::memcpy(out, halves, sizeof halves);
+  std::array<uint8_t, 32> codes;
+  for (size_t i = 0; i < 32; ++i)
+    codes[i] = uint8_t(std::clamp(std::trunc((values[i] - *low) * inverse + 0.5f), 0.0f, 15.0f));
+  put_codes(codes, out + 4);
 }
 
 }  // namespace
@@ -254,7 +362,10 @@ void encode(GgmlType type, const float* values, std::byte* out, int64_t count) {
       }
       return;
     case GgmlType::q8_0:
-      for (int64_t at = 0; at < count; at += form.elements, out += form.bytes) encode_q8_0(values + at, out);
+    case GgmlType::q4_0:
+    case GgmlType::q4_1:
+      for (int64_t at = 0; at < count; at += form.elements, out += form.bytes)
+        (type == GgmlType::q8_0 ? encode_q8_0 : type == GgmlType::q4_0 ? encode_q4_0 : encode_q4_1)(values + at, out);
       return;
     default:
       throw Bug(str("values are not written as ", form.name));
