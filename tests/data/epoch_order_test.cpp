@@ -6,10 +6,13 @@
 #include <numeric>
 #include <set>
 
+#include "easydel/base/error.h"
 #include "easydel/data/shuffle.h"
 
 namespace easydel::data {
 namespace {
+
+std::vector<int64_t> epoch_of(const EpochOrder& order, int64_t epoch) { return order.epoch(epoch); }
 
 std::vector<int64_t> counted(const std::vector<int64_t>& order, const std::vector<int64_t>& sizes) {
   std::vector<int64_t> out(sizes.size(), 0);
@@ -23,17 +26,17 @@ std::vector<int64_t> counted(const std::vector<int64_t>& order, const std::vecto
 
 TEST(EpochOrder, AnEpochHasEveryExampleOnceAndEachEpochItsOwnOrder) {
   const EpochOrder order({5, 7}, {}, true, 42);
-  const auto first = order.epoch(0), second = order.epoch(1);
+  const auto first = epoch_of(order, 0), second = epoch_of(order, 1);
   EXPECT_NE(first, second);
-  EXPECT_EQ(first, order.epoch(0));
+  EXPECT_EQ(first, epoch_of(order, 0));
   EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 12u);
-  EXPECT_NE(first, EpochOrder({5, 7}, {}, true, 43).epoch(0));
+  EXPECT_NE(first, epoch_of(EpochOrder({5, 7}, {}, true, 43), 0));
 }
 
 TEST(EpochOrder, UnshuffledIsTheOrderOfTheFiles) {
   std::vector<int64_t> want(6);
   std::iota(want.begin(), want.end(), int64_t{0});
-  EXPECT_EQ(EpochOrder({2, 4}, {}, false, 42).epoch(3), want);
+  EXPECT_EQ(epoch_of(EpochOrder({2, 4}, {}, false, 42), 3), want);
 }
 
 // Known answers, so that a run of today and one of next year see the same data.
@@ -53,7 +56,7 @@ TEST(EpochOrder, ABlockHasTheFloorOfEachShareAndTheRestOfTheHeaviest) {
   // 0.5, 0.3, 0.2 of 9: 4, 2, 1, and 2 more of the first.
   const BlockMixture mixture{true, 9, StopStrategy::longest, {0.5, 0.3, 0.2}};
   const std::vector<int64_t> sizes{600, 200, 100};
-  const auto order = EpochOrder(sizes, mixture, false, 1).epoch(0);
+  const auto order = epoch_of(EpochOrder(sizes, mixture, false, 1), 0);
   for (int block = 0; block < 50; ++block) {
     const std::vector<int64_t> one(order.begin() + 9 * block, order.begin() + 9 * block + 9);
     EXPECT_EQ(counted(one, sizes), (std::vector<int64_t>{6, 2, 1}));
@@ -64,7 +67,7 @@ TEST(EpochOrder, StopStrategies) {
   const std::vector<int64_t> sizes{100, 10};
   const auto run = [&](StopStrategy stop) {
     const EpochOrder order(sizes, {true, 10, stop, {0.5, 0.5}}, true, 7);
-    return counted(order.epoch(0), sizes);
+    return counted(epoch_of(order, 0), sizes);
   };
   EXPECT_EQ(run(StopStrategy::longest), (std::vector<int64_t>{100, 10}));
   const auto restarted = run(StopStrategy::restart);
@@ -75,13 +78,36 @@ TEST(EpochOrder, StopStrategies) {
   EXPECT_LE(first[0], 15);
 }
 
-TEST(EpochOrder, AllEpochsOfAMixtureAreEquallyLong) {
+TEST(EpochOrder, EachEpochOfAMixtureHasItsOwnOrder) {
   for (const auto stop : {StopStrategy::longest, StopStrategy::restart, StopStrategy::first_exhausted}) {
     const EpochOrder order({31, 17, 3}, {true, 8, stop, {}}, true, 9);
-    EXPECT_EQ(order.epoch(0).size(), order.epoch(5).size());
-    EXPECT_EQ(static_cast<int64_t>(order.epoch(0).size()), order.size());
-    EXPECT_NE(order.epoch(0), order.epoch(1));
+    EXPECT_NE(epoch_of(order, 0), epoch_of(order, 1));
   }
+}
+
+// Which rows an epoch has, by its definition: full blocks of shares, then the last one.
+TEST(EpochOrder, AMixtureUsesEverySourceEvenly) {
+  const std::vector<int64_t> sizes{100, 37, 0, 12};
+  for (const bool shuffled : {false, true})
+    for (const auto stop : {StopStrategy::longest, StopStrategy::restart, StopStrategy::first_exhausted}) {
+      const EpochOrder order(sizes, {true, 8, stop, {4, 2, 1, 1}}, shuffled, 9);
+      std::vector<int64_t> uses(149, 0);
+      for (const int64_t index : epoch_of(order, 2)) ++uses.at(size_t(index));
+      for (size_t s = 0, begin = 0; s < sizes.size(); begin += size_t(sizes[s++])) {
+        if (sizes[s] == 0) continue;
+        const auto [few, many] =
+            std::minmax_element(uses.begin() + long(begin), uses.begin() + long(begin + size_t(sizes[s])));
+        EXPECT_LE(*many - *few, 1) << "no row is used again before all others were";
+        EXPECT_LE(*many, stop == StopStrategy::longest ? 1 : 100);
+        EXPECT_GE(*few, stop == StopStrategy::first_exhausted ? 0 : 1) << "every row is used";
+      }
+    }
+}
+
+TEST(EpochOrder, AMixtureThatIsNotShuffledKeepsTheOrderOfEachSource) {
+  const EpochOrder order({40, 25}, {true, 8, StopStrategy::longest, {0.5, 0.5}}, false, 9);
+  int64_t next[2] = {0, 40};
+  for (const int64_t index : epoch_of(order, 0)) EXPECT_EQ(index, next[index >= 40]++);
 }
 
 TEST(EpochOrder, ASourceWithoutAShareIsNotDrawnForever) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <csignal>
 
+#include "easydel/base/files.h"
 #include "easydel/data/byte_stream.h"
 #include "support/data.h"
 #include "train/small_run.h"
@@ -196,6 +197,39 @@ TEST(Trainer, RefusesACheckpointOfOtherData) {
                            folder.path().string(), "DIR"),
             "DIR/out/small/run-1: it was trained on other data than this run's\n"
             "    name another save_directory or model_name, or set resume_if_possible: false");
+}
+
+// A checkpoint of a program that shuffled otherwise: the rest of its epoch would have other rows.
+TEST(Trainer, RefusesACheckpointOfAnotherOrder) {
+  for (const bool shuffled : {true, false}) {
+    const TemporaryFolder folder;
+    LogLines log;
+    const std::string keys = str("shuffle_train_dataset: ", shuffled ? "true" : "false", ", max_training_steps: ");
+    ran(small_run(folder.path(), "{" + keys + "1}"));
+    const auto checkpoint = folder / "out/small/run-1";
+    Value older = parse_json(test::read_file(checkpoint / "state.json"));
+    auto& cursor = older.find("cursor")->entries;
+    EXPECT_EQ(std::erase_if(cursor,
+                            [&](const auto& entry) {
+                              return entry.first == "order" &&
+                                     entry.second.scalar == (shuffled ? "feistel-1" : "files");
+                            }),
+              1u);
+    const std::string state = to_json(older);
+    test::write_file(checkpoint / "state.json", state);
+    Value manifest = parse_json(test::read_file(checkpoint / "manifest.json"));
+    Value& entry = *manifest.find("files")->find("state.json");
+    entry.set("bytes", Value::integer(int64_t(state.size())));
+    entry.set("sha256", Value::text(files::sha256(state)));
+    test::write_file(checkpoint / "manifest.json", to_json(manifest));
+    const std::string refusal = test::refusal([&] { ran(small_run(folder.path(), "{" + keys + "2}")); });
+    EXPECT_EQ(test::replaced(refusal, folder.path().string(), "DIR"),
+              shuffled ? "DIR/out/small/run-1: its rows came in the order of an earlier version, and this program's is "
+                         "'feistel-1': the rest of the epoch would have some rows twice, and others not\n"
+                         "    finish the run with the program that began it, or name another save_directory or "
+                         "model_name, or set resume_if_possible: false to start anew"
+                       : "(nothing was refused)");
+  }
 }
 
 TEST(Trainer, EvaluatesBeforeWithinAndAfter) {

@@ -1,86 +1,188 @@
 #include "easydel/data/epoch_order.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/data/shuffle.h"
 
 namespace easydel::data {
+namespace {
+
+// The order of a block mixture. Every place is computed when it is asked for; nothing grows with the examples.
+class BlockOrder {
+ public:
+  struct Draw {
+    size_t source = 0;
+    int64_t number = 0;  // among the block's examples of the source
+  };
+  BlockOrder(const std::vector<int64_t>& sizes, const std::vector<int64_t>& begins, const BlockMixture& mixture,
+             bool shuffled, uint64_t seed)
+      : sizes_(sizes), begins_(begins), mixture_(mixture), shuffled_(shuffled), seed_(seed) {
+    set_shares();
+    set_blocks();
+  }
+  int64_t size() const { return size_; }
+  int64_t mixed(int64_t epoch, int64_t position) const;  // the index of an example
+  size_t source_at(int64_t position) const {
+    const int64_t block = block_of(position);
+    return draw(block, position - before(block)).source;
+  }
+
+ private:
+  // How many examples of a source the blocks before `block` have.
+  int64_t before(int64_t block, size_t source) const;
+  int64_t before(int64_t block) const;  // of all sources
+  int64_t block_of(int64_t position) const;
+  void set_shares();
+  void set_blocks();
+  int64_t own(int64_t epoch, size_t source, int64_t number) const;
+  Draw draw(int64_t block, int64_t place) const;
+  Draw draw_in_order(int64_t block, int64_t place) const;
+
+  const std::vector<int64_t>&sizes_, &begins_;
+  const BlockMixture& mixture_;
+  bool shuffled_;
+  uint64_t seed_;
+  std::vector<int64_t> shares_;  // of each source in a whole block; 0: never drawn
+  std::vector<int64_t> last_;    // of each source in the block after the whole ones
+  int64_t whole_blocks_ = 0;     // before it
+  int64_t size_ = 0;
+  // The last block that draw_in_order read.
+  mutable std::vector<Draw> draws_;
+  mutable int64_t drawn_block_ = -1;
+};
+
+// Each block has floor(weight * block size) examples of each source, the remainder from the heaviest sources. A source
+// that is empty or has weight 0 can never be used up by sampling.
+void BlockOrder::set_shares() {
+  const double sum = std::accumulate(mixture_.weights.begin(), mixture_.weights.end(), 0.0);
+  for (const double weight : mixture_.weights) shares_.push_back(int64_t(weight / sum * double(mixture_.block_size)));
+  const auto heaviest = std::ranges::max_element(mixture_.weights) - mixture_.weights.begin();
+  shares_[size_t(heaviest)] += mixture_.block_size - std::accumulate(shares_.begin(), shares_.end(), int64_t{0});
+  for (size_t s = 0; s < sizes_.size(); ++s)
+    if (sizes_[s] == 0) shares_[s] = 0;
+}
+
+// The last block has as much of each source as of the one that ends the epoch, in proportion to their shares.
+void BlockOrder::set_blocks() {
+  const bool longest = mixture_.stop == StopStrategy::longest, restart = mixture_.stop == StopStrategy::restart;
+  const bool first = mixture_.stop == StopStrategy::first_exhausted;
+  const auto drawn = [this](size_t s) { return shares_[s] > 0; };
+  whole_blocks_ = first ? INT64_MAX : 0;
+  for (size_t s = 0; s < sizes_.size(); ++s) {
+    if (!drawn(s)) continue;
+    whole_blocks_ =
+        first ? std::min(whole_blocks_, sizes_[s] / shares_[s]) : std::max(whole_blocks_, (sizes_[s] - 1) / shares_[s]);
+  }
+  double part = restart ? 0 : 1;
+  const auto left = [&](size_t s) { return std::max<int64_t>(0, sizes_[s] - whole_blocks_ * shares_[s]); };
+  for (size_t s = 0; s < sizes_.size(); ++s) {
+    if (!drawn(s)) continue;
+    const double own = double(left(s)) / double(shares_[s]);
+    part = restart ? std::max(part, own) : std::min(part, own);
+  }
+  for (size_t s = 0; s < sizes_.size(); ++s) {
+    const int64_t share = std::llround(part * double(shares_[s]));
+    last_.push_back(longest ? left(s) : restart ? std::max(share, left(s)) : std::min(share, left(s)));
+    if (!drawn(s)) last_.back() = 0;
+  }
+  size_ = before(whole_blocks_ + 1);
+}
+
+int64_t BlockOrder::before(int64_t block, size_t source) const {
+  if (block > whole_blocks_) return before(whole_blocks_, source) + last_[source];
+  const int64_t count = block * shares_[source];
+  return mixture_.stop == StopStrategy::longest ? std::min(sizes_[source], count) : count;
+}
+
+int64_t BlockOrder::before(int64_t block) const {
+  int64_t count = 0;
+  for (size_t s = 0; s < sizes_.size(); ++s)
+    if (shares_[s] > 0) count += before(block, s);
+  return count;
+}
+
+int64_t BlockOrder::block_of(int64_t position) const {
+  int64_t low = 0, high = whole_blocks_;  // the last block that begins at the position or before it
+  while (low < high) {
+    const int64_t middle = low + (high - low + 1) / 2;
+    before(middle) <= position ? low = middle : high = middle - 1;
+  }
+  return low;
+}
+
+BlockOrder::Draw BlockOrder::draw(int64_t block, int64_t place) const {
+  const Permutation places(before(block + 1) - before(block), permutation_key(seed_, Use::block, {uint64_t(block)}));
+  Draw out{0, places.at(place)};
+  while (true) {
+    const int64_t own = shares_[out.source] > 0 ? before(block + 1, out.source) - before(block, out.source) : 0;
+    if (out.number < own) return out;
+    out.number -= own;
+    ++out.source;
+  }
+}
+
+// The same sources at the same places, with the examples of each in their order.
+BlockOrder::Draw BlockOrder::draw_in_order(int64_t block, int64_t place) const {
+  if (drawn_block_ != block) {
+    std::vector<int64_t> next(sizes_.size(), 0);
+    draws_.clear();
+    for (int64_t i = 0; i < before(block + 1) - before(block); ++i) {
+      const size_t source = draw(block, i).source;
+      draws_.push_back({source, next[source]++});
+    }
+    drawn_block_ = block;
+  }
+  return draws_[size_t(place)];
+}
+
+int64_t BlockOrder::own(int64_t epoch, size_t source, int64_t number) const {
+  const int64_t pass = number / sizes_[source], place = number % sizes_[source];
+  if (!shuffled_) return begins_[source] + place;
+  const uint64_t key = permutation_key(seed_, Use::source, {uint64_t(epoch), source, uint64_t(pass)});
+  return begins_[source] + Permutation(sizes_[source], key).at(place);
+}
+
+int64_t BlockOrder::mixed(int64_t epoch, int64_t position) const {
+  const int64_t block = block_of(position), place = position - before(block);
+  const Draw one = shuffled_ ? draw(block, place) : draw_in_order(block, place);
+  return own(epoch, one.source, before(block, one.source) + one.number);
+}
+
+}  // namespace
 
 EpochOrder::EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, uint64_t seed)
     : sizes_(std::move(sizes)), mixture_(std::move(mixture)), shuffled_(shuffled), seed_(seed) {
-  int64_t total = 0;
-  for (const int64_t size : sizes_) begins_.push_back(std::exchange(total, total + size));
-  mixture_.on = mixture_.on && sizes_.size() > 1 && total > 0;
+  for (const int64_t size : sizes_) begins_.push_back(std::exchange(size_, size_ + size));
+  mixture_.on = mixture_.on && sizes_.size() > 1 && size_ > 0;
   if (mixture_.weights.empty()) mixture_.weights.assign(sizes_.size(), 1.0);
   check(mixture_.weights.size() == sizes_.size(), mixture_.weights.size(), " weights for ", sizes_.size(), " sources");
   if (mixture_.on) sources_ = blocks();
-  size_ = mixture_.on ? int64_t(sources_.size()) : total;
+  if (mixture_.on) size_ = int64_t(sources_.size());
 }
 
-// Each block has floor(weight * block size) examples of each source, the remainder from the heaviest sources; their
-// places in the block are shuffled by (seed, block).
 std::vector<int64_t> EpochOrder::blocks() const {
-  const size_t count = sizes_.size();
-  const double sum = std::accumulate(mixture_.weights.begin(), mixture_.weights.end(), 0.0);
-  std::vector<int64_t> share(count);
-  for (size_t s = 0; s < count; ++s) share[s] = int64_t(mixture_.weights[s] / sum * double(mixture_.block_size));
-  const auto heaviest = std::max_element(mixture_.weights.begin(), mixture_.weights.end()) - mixture_.weights.begin();
-  share[heaviest] += mixture_.block_size - std::accumulate(share.begin(), share.end(), int64_t{0});
-
-  // A source that is empty or has weight 0 can never be used up by sampling.
-  std::vector<int64_t> left = sizes_;
-  std::vector<bool> drawn(count);
-  for (size_t s = 0; s < count; ++s) drawn[s] = share[s] > 0 && sizes_[s] > 0;
-  std::vector<bool> used_up(count, false);
-  const auto all_used_up = [&] {
-    for (size_t s = 0; s < count; ++s)
-      if (drawn[s] && !used_up[s]) return false;
-    return true;
-  };
-
+  const BlockOrder order(sizes_, begins_, mixture_, shuffled_, seed_);
   std::vector<int64_t> out;
-  for (uint64_t block = 0; !all_used_up(); ++block) {
-    std::vector<int64_t> places;
-    for (size_t s = 0; s < count; ++s) places.insert(places.end(), share[s], int64_t(s));
-    shuffle(places, Stream(seed_, Use::block, block));
-    for (const int64_t s : places) {
-      if (!drawn[s]) continue;
-      if (left[s] == 0) {
-        if (mixture_.stop == StopStrategy::first_exhausted) return out;
-        if (mixture_.stop == StopStrategy::longest) continue;
-        left[s] = sizes_[s];
-      }
-      out.push_back(s);
-      if (--left[s] == 0) {
-        used_up[s] = true;
-        if (mixture_.stop == StopStrategy::restart && all_used_up()) return out;
-      }
-    }
-  }
+  for (int64_t i = 0; i < order.size(); ++i) out.push_back(int64_t(order.source_at(i)));
   return out;
 }
 
 std::vector<int64_t> EpochOrder::epoch(int64_t epoch) const {
-  const auto number = uint64_t(epoch);
-  if (!mixture_.on) {
-    std::vector<int64_t> out(size_);
-    std::iota(out.begin(), out.end(), int64_t{0});
-    if (shuffled_) shuffle(out, Stream(seed_, Use::epoch, number));
-    return out;
-  }
-  // Each source in its own order, assigned to the places that the blocks give it.
-  std::vector<std::vector<int64_t>> own(sizes_.size());
-  std::vector<int64_t> next(sizes_.size(), 0);
-  for (size_t s = 0; s < own.size(); ++s) {
-    own[s].resize(sizes_[s]);
-    std::iota(own[s].begin(), own[s].end(), begins_[s]);
-    if (shuffled_) shuffle(own[s], Stream(seed_, Use::source, number << 16 | s));
-  }
   std::vector<int64_t> out;
-  out.reserve(size_);
-  for (const int64_t s : sources_) out.push_back(own[s][next[s]++ % sizes_[s]]);
+  out.resize(size_t(size_));
+  if (mixture_.on) {
+    const BlockOrder order(sizes_, begins_, mixture_, shuffled_, seed_);
+    for (int64_t i = 0; i < size_; ++i) out[size_t(i)] = order.mixed(epoch, i);
+  } else if (shuffled_ && size_ > 0) {
+    const Permutation order(size_, permutation_key(seed_, Use::epoch, {uint64_t(epoch)}));
+    for (int64_t i = 0; i < size_; ++i) out[size_t(i)] = order.at(i);
+  } else {
+    std::iota(out.begin(), out.end(), int64_t{0});
+  }
   return out;
 }
 

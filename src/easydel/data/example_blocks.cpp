@@ -1,6 +1,7 @@
 #include "easydel/data/example_blocks.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "easydel/base/error.h"
 

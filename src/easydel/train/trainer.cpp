@@ -11,6 +11,7 @@
 #include "easydel/data/text_bytes.h"
 #include "easydel/models/adapter.h"
 #include "easydel/models/not_finite.h"
+#include "easydel/train/data_order.h"
 #include "easydel/train/router_watch.h"
 
 namespace easydel::train {
@@ -268,6 +269,7 @@ RunState Trainer::state_at(int64_t step) const {
   state.optimizer_steps = optimizer_->steps();
   state.seed = uint64_t(parts_.mixture.seed.value_or(config().shuffle_seed_train));
   state.cursor = source_->cursor(step);
+  if (training_) state.cursor.set(order_key, Value::text(data_order(config(), parts_.mixture)));
   state.data = source_->fingerprint();
   state.update = config().total_batch_size;
   state.order_class = order();

@@ -1,6 +1,7 @@
 // Going on from a checkpoint: which one, what must be as it was, and what has changed.
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/train/data_order.h"
 #include "easydel/train/resume_changes.h"
 #include "easydel/train/trainer.h"
 
@@ -8,6 +9,17 @@ namespace easydel::train {
 namespace {
 
 constexpr const char* elsewhere = "name another save_directory or model_name, or set resume_if_possible: false";
+
+// A shuffle of another version would use some rows of the epoch twice, and others not at all.
+void check_data_order(const std::filesystem::path& checkpoint, const Value& cursor, const std::string& now) {
+  const Value* const name = cursor.is_map() ? cursor.find(order_key) : nullptr;
+  const std::string before = name ? name->scalar : "";
+  if (before == now || (!name && now == order_of_files)) return;
+  refuse(checkpoint.string(),
+         str("its rows came in the order ", name ? "'" + before + "'" : "of an earlier version",
+             ", and this program's is '", now, "': the rest of the epoch would have some rows twice, and others not"),
+         str("finish the run with the program that began it, or ", elsewhere, " to start anew"));
+}
 
 }  // namespace
 
@@ -24,6 +36,7 @@ void Trainer::resume() {
   if (!found) return;
   const RunState state = read_state(*found);
   check_changes(*found, state.document);
+  if (training_) check_data_order(*found, state.cursor, data_order(config(), parts_.mixture));
   if (state.data != source_->fingerprint())
     refuse(found->string(), "it was trained on other data than this run's", elsewhere);
   if (state.update != config().total_batch_size)
