@@ -135,6 +135,27 @@ TEST_F(CheckData, AModelThatDoesNotFitIsNotLoaded) {
     EXPECT_NE(told.find(part), std::string::npos) << part << told;
 }
 
+// 64,000 tokens in a step, each of which keeps some 18 kB, in 1.2 GB of address space.
+TEST_F(CheckData, ActivationsThatDoNotFitAreRefusedBeforeTheModelIsLoaded) {
+  std::string text, rows;
+  for (int i = 0; i < 250; ++i) text += "Once upon a time ";
+  for (int i = 0; i < 64; ++i) rows += "{\"text\": \"" + text + "\"}\n";
+  write_file(folder_ / "rows.jsonl", rows);
+  write_file(folder_ / "run.yaml",
+             "model: {name_or_path: model}\nloader: {dtype: fp32}\nmixture: {informs: [{data_files: rows.jsonl}]}\n"
+             "trainer: {save_directory: out, total_batch_size: 128}\nactions: [train]\n");
+  const std::string limited = "ulimit -v 1200000; exec " + test::program().string() + " run run.yaml";
+  const test::Ran ran = test::run({"sh", "-c", limited}, {.folder = folder_.path()});
+  EXPECT_EQ(ran.status, 2) << ran.err;
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+  EXPECT_EQ(ran.err.find("loaded"), std::string::npos) << ran.err;
+  const size_t begin = ran.err.find("memory: training model (260032 parameters) needs about ");
+  ASSERT_NE(begin, std::string::npos) << ran.err;
+  for (const char* part :
+       {", activations ", "; ulimit -v has ", "    this would fit: trainer.gradient_accumulation_steps: "})
+    EXPECT_NE(ran.err.find(part, begin), std::string::npos) << part << ran.err;
+}
+
 TEST_F(CheckData, AGivenChatTemplateIsUsedAndSaved) {
   const std::string rows =
       "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"b\"}]}\n";

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
+#include "easydel/base/error.h"
+
 namespace easydel::train {
 namespace {
 
@@ -24,8 +28,13 @@ TEST(MemoryPlan, AddsWhatIsThereAtTheSameTime) {
   EXPECT_EQ(plan.total(), 40'000 + 80'000 + 30'000 + 40'000 + 102'500);
   plan.micro_batches = 1, plan.tokens = plan.labelled = 1;
   EXPECT_EQ(plan.total(), 40'000 + 80'000 + 30'000 + 40'000 + 500);
+  plan.activations.last_layer = 10'000;  // more than what the gradients of all other layers leave
+  EXPECT_EQ(plan.total(), 40'000 + 80'000 + 30'000 + 40'000 + 500 + 10'000);
   plan.before = 300'000;
   EXPECT_EQ(plan.total(), 300'000);
+  plan.before = 0;
+  plan.tokens = plan.labelled = 100, plan.pairs = 50 * 50 * 2, plan.activations.per_pair = 4;
+  EXPECT_EQ(plan.activation_bytes(), 500 + 100'000 + 2000 + 20'000);
 }
 
 TEST(MemoryPlan, SaysEachPart) {
@@ -38,13 +47,50 @@ TEST(MemoryPlan, SaysEachPart) {
 
 TEST(MemoryPlan, KnowsWhichKeysWouldMakeItFit) {
   const MemoryPlan plan = example();
-  EXPECT_EQ(what_would_fit(plan, 220'000, {2, 4, 8}, 400, false),
-            (std::vector<std::string>{"trainer.gradient_accumulation_steps: 4",
-                                      "base_config.values.gradient_checkpointing: nothing_saveable",
-                                      "trainer.max_length: 200", "trainer.optimizer: adafactor"}));
-  EXPECT_EQ(what_would_fit(plan, 195'000, {2, 4, 8}, 100, true),
+  const auto keys = [](const char* accumulation, std::vector<std::string> more) {
+    std::vector<std::string> out{str("trainer.gradient_accumulation_steps: ", accumulation),
+                                 "base_config.values.gradient_checkpointing: nothing_saveable",
+                                 "trainer.max_length: 200"};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  };
+  const RunChoices choices{{2, 4, 8}, 400, false, true};
+  EXPECT_EQ(what_would_fit(plan, 220'000, choices), keys("4", {"trainer.optimizer: adafactor"}));
+  EXPECT_EQ(what_would_fit(plan, 250'000, choices), keys("2", {"loader.dtype: bf16", "trainer.optimizer: adafactor"}));
+  EXPECT_EQ(what_would_fit(plan, 195'000, {{2, 4, 8}, 100, true}),
             (std::vector<std::string>{"trainer.optimizer: adafactor"}));
-  EXPECT_TRUE(what_would_fit(plan, 100'000, {2, 4, 8}, 400, false).empty());
+  EXPECT_TRUE(what_would_fit(plan, 100'000, {{2, 4, 8}, 400}).empty());
+  EXPECT_EQ(micro_batches_of(12, 2), (std::vector<int64_t>{2, 3, 6}));
+  EXPECT_EQ(micro_batches_of(12, 5), (std::vector<int64_t>{}));
+  EXPECT_EQ(micro_batches_of(int64_t{1} << 40, 1).size(), 40u);
+}
+
+TEST(ActivationCount, ReadsTheShapesOfEachKindOfConfig) {
+  const auto shapes = [](const char* json) { return layer_shapes(parse_json(json)); };
+  const LayerShapes llama = shapes(
+      R"({"num_hidden_layers": 30, "hidden_size": 576, "intermediate_size": 1536, "num_attention_heads": 9,
+          "num_key_value_heads": 3, "head_dim": 64})");
+  EXPECT_EQ(std::tuple(llama.layers, llama.hidden, llama.inner, llama.query, llama.key, llama.heads),
+            std::tuple(30, 576, 1536, 576, 192, 9));
+  const LayerShapes gpt2 = shapes(R"({"n_layer": 12, "n_embd": 768, "n_head": 12, "n_inner": null})");
+  EXPECT_EQ(std::tuple(gpt2.layers, gpt2.inner, gpt2.query, gpt2.key), std::tuple(12, 3072, 768, 768));
+  const LayerShapes experts = shapes(
+      R"({"num_hidden_layers": 2, "hidden_size": 8, "intermediate_size": 99, "num_attention_heads": 2,
+          "num_experts_per_tok": 4, "moe_intermediate_size": 6, "shared_expert_intermediate_size": 5})");
+  EXPECT_EQ(experts.inner, 29);
+  EXPECT_FALSE(shapes("{}").is_known());
+  EXPECT_EQ(counted_activations({}, {}).per_token, 0);
+
+  StepSetting setting{.vocabulary = 1000};
+  const double all = counted_activations(llama, setting).per_token;
+  EXPECT_EQ(all, 30.0 * 4 * (3 * 576 + 2 * 576 + 2 * 192 + 3 * 1536));
+  setting.element_bytes = 2;
+  EXPECT_EQ(counted_activations(llama, setting).per_token, all / 2);
+  EXPECT_EQ(counted_activations(llama, setting).per_pair, 0);
+  setting.keeps_scores = true;
+  EXPECT_EQ(counted_activations(llama, setting).per_pair, 4.0 * 9 * 32);
+  setting.checkpointing = nn::Checkpointing::nothing_saveable;
+  EXPECT_LT(counted_activations(llama, setting).per_token, all / 2 / 5);
 }
 
 }  // namespace

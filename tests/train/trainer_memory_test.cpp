@@ -30,5 +30,26 @@ TEST(TrainerMemory, IsMeasuredAndChangesNothing) {
   EXPECT_LT(double(watch.bytes()), 1.2 * least + double(memory.gradients));
 }
 
+TEST(TrainerMemory, CountsTheScoresThatAttentionKeeps) {
+  tensor::use_kept_memory();
+  const test::TemporaryFolder folder;
+  const test::LogLines log;
+  for (const ops::AttentionMechanism attention :
+       {ops::AttentionMechanism::automatic, ops::AttentionMechanism::vanilla}) {
+    TrainerParts parts = test::small_run(folder.path(), "{max_training_steps: 1, total_batch_size: 8}");
+    parts.load.attention = attention;
+    parts.model = models::load_model(test::test_data("models/stories260K-hf"), parts.load);
+    const Trainer trainer(std::move(parts));
+    const MemoryPlan& memory = trainer.plan().memory;
+    EXPECT_GT(memory.pairs, memory.tokens);
+    const double scores = 4 * 8 * 5;  // fp32, of 8 heads in 5 layers
+    if (attention == ops::AttentionMechanism::vanilla)
+      EXPECT_GT(memory.activations.per_pair, scores);
+    else
+      EXPECT_LT(memory.activations.per_pair, scores / 10);
+    EXPECT_GT(memory.activations.last_layer, 0);
+  }
+}
+
 }  // namespace
 }  // namespace easydel::train

@@ -8,8 +8,9 @@
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
 #include "easydel/hub/resolve.h"
+#include "easydel/models/parts_config.h"
 #include "easydel/text/tokenizers/tokenizer.h"
-#include "easydel/train/trainer.h"
+#include "easydel/weights/folder.h"
 
 namespace easydel::elarge {
 namespace {
@@ -27,11 +28,12 @@ std::filesystem::path tokenizer_of(const ModelConfig& model, const std::string& 
 
 }  // namespace
 
-void check_data(const Config& config, int64_t vocabulary, bool trains) {
-  if (!config.trainer.method().built || (config.mixture.informs.empty() && config.mixture.evaluation.empty())) return;
+train::FirstRows check_data(const Config& config, int64_t vocabulary, bool trains) {
+  if (!config.trainer.method().built || (config.mixture.informs.empty() && config.mixture.evaluation.empty()))
+    return {};
   std::optional<log::Quiet> quiet;
   if (trains) quiet.emplace();
-  train::check_data(
+  return train::check_data(
       config.trainer, config.mixture,
       text::Tokenizer::load(tokenizer_of(config.model, "model"), read_chat_template(config.model, "model")),
       vocabulary);
@@ -44,31 +46,62 @@ data::RunData prepared_data(const Config& config, int64_t vocabulary) {
       vocabulary);
 }
 
-void check_memory(const Config& config, const models::CheckedModel& model, int64_t ranks) {
+void check_memory(const Config& config, const models::CheckedModel& model, const std::filesystem::path& folder,
+                  const train::FirstRows& rows, const mesh::Mesh& mesh) {
   const std::optional<FreeMemory> free = free_memory();
   if (!free) return;
+  const int64_t ranks = mesh.ranks(), data_ranks = mesh.size(mesh::batch_axes());
+  const train::TrainerConfig& trainer = config.trainer.common;
+  const weights::ConfigFile file = weights::read_config(folder);
+  const Value text = models::part_config(file.document, file.where, models::PartRole::text);
+  const bool is_fp32 =
+      config.loader.dtype == DTypeSetting::fp32 ||
+      (config.loader.dtype == DTypeSetting::automatic && weights::dtype_of_weights(text) == weights::DType::f32);
   // Weights that are trained are fp32, with a copy in the computation's dtype; others stay in their file's, or are
   // codes.
-  const bool copies = config.loader.dtype != DTypeSetting::fp32 && config.loader.dtype != DTypeSetting::automatic;
   const bool codes = config.quantization.weight_format().has_value();
   const int64_t frozen = model.elements - model.trainable;
-  const int64_t weights = model.trainable * (copies ? 6 : 4) + (codes ? frozen / 2 : frozen * 2);
+  const int64_t weights = model.trainable * (is_fp32 ? 4 : 6) + (codes ? frozen / 2 : frozen * 2);
   const auto states = [](train::OptimizerName name) {  // of fp32 for each element, at least
     using enum train::OptimizerName;
     return name == adamw ? 2 : name == adafactor ? 0 : 1;
   };
-  const auto plan_with = [&](int64_t per_element) {
-    train::MemoryPlan plan;
-    plan.weights = weights / ranks;
-    plan.gradients = model.trainable * 4 / ranks;
-    plan.optimizer = model.trainable * 4 * per_element / ranks;
-    return plan;
-  };
-  const train::MemoryPlan plan = plan_with(states(config.trainer.common.optimizer));
+  const bool recomputes =
+      config.base_config.values.gradient_checkpointing == nn::GradientCheckpointing::nothing_saveable;
+  train::MemoryPlan plan;
+  plan.weights = weights / ranks;
+  plan.gradients = model.trainable * 4 / ranks;
+  plan.optimizer = model.trainable * 4 * states(trainer.optimizer) / ranks;
+  plan.micro_batches = trainer.gradient_accumulation_steps;
+  if (rows.tokens > 0 && !config.trainer.facts().samples) {
+    // There may be no more rows than those that were read, and then micro-batches are smaller.
+    const int64_t length = std::max<int64_t>(1, rows.packed_length > 0 ? std::min(rows.packed_length, rows.tokens)
+                                                                       : rows.tokens / std::max<int64_t>(1, rows.rows));
+    const int64_t examples =
+        std::clamp<int64_t>(trainer.total_batch_size / plan.micro_batches / data_ranks, 1, rows.tokens / length);
+    plan.tokens = examples * length;
+    plan.labelled = plan.tokens * rows.labelled / std::max<int64_t>(rows.tokens, 1);
+    plan.pairs = examples * length * length;
+    plan.activations = train::counted_activations(
+        train::layer_shapes(text),
+        {.checkpointing = nn::checkpoint_policy(config.base_config.values.gradient_checkpointing,
+                                                config.base_config.values.gradient_checkpointing_targets),
+         .element_bytes = is_fp32 ? 4 : 2,
+         .keeps_scores = config.base_config.values.attn_mechanism == AttentionMechanism::vanilla,
+         .vocabulary = model.vocabulary,
+         .rows_in_chunk = trainer.loss().chunk_token_size.value_or(0)});
+    log::debug("counted from shapes, activations need ", train::bytes_text(plan.activation_bytes()));
+    // It is only counted, from the first rows; when the model is there, it is measured.
+    for (double* cost : {&plan.activations.per_token, &plan.activations.per_pair}) *cost *= 0.85;
+  }
   if (plan.total() <= free->bytes) return;
-  std::vector<std::string> keys;
-  if (plan_with(0).total() <= free->bytes) keys.emplace_back("trainer.optimizer: adafactor");
-  if (model.elements * 2 / ranks <= free->bytes)
+  std::vector<std::string> keys =
+      what_would_fit(plan, free->bytes,
+                     {.accumulation = train::micro_batches_of(trainer.total_batch_size, data_ranks),
+                      .longest = rows.packed_length > 0 ? rows.packed_length : rows.longest,
+                      .recomputes = recomputes,
+                      .is_fp32 = is_fp32});
+  if (model.elements * 2 / ranks + plan.activation_bytes() <= free->bytes)
     keys.emplace_back("the section lora, or trainer.frozen_parameters: what is frozen has no gradients or state");
   for (int64_t more = 2 * ranks; more <= 1024; more *= 2)
     if (plan.total() * ranks / more <= free->bytes) {

@@ -3,25 +3,30 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "easydel/data/run_data.h"
 #include "easydel/elarge/elarge.h"
+#include "easydel/mesh/mesh.h"
 #include "easydel/models/model.h"
+#include "easydel/train/trainer.h"
 
 namespace easydel::elarge {
 
 // Prepares the first rows of the sources as the run's method would, for a model of `vocabulary` tokens. UserError names
 // the row. Does nothing if the method is not built yet, or if nothing names data. `trains`: the run will read them
-// again, and log then what is worth knowing about them.
-void check_data(const Config& config, int64_t vocabulary, bool trains);
+// again, and log then what is worth knowing about them. Returns what is known of the rows.
+train::FirstRows check_data(const Config& config, int64_t vocabulary, bool trains);
 
 // The data as the run's method would prepare them, for a model of `vocabulary` tokens.
 data::RunData prepared_data(const Config& config, int64_t vocabulary);
 
-// Refuses to train a model whose weights, gradients and optimizer state alone do not fit into the memory that is free,
-// cut over `ranks`. What a micro-batch needs is known only when the model is there (train/memory_plan.h).
-void check_memory(const Config& config, const models::CheckedModel& model, int64_t ranks);
+// Refuses to train the model in `folder` if its weights, gradients, optimizer state and activations do not fit into the
+// memory that is free, cut over the ranks of `mesh`. Activations are counted from the shapes in config.json and the
+// lengths of the first rows; when the model is there, they are measured (train/trainer_memory.cpp).
+void check_memory(const Config& config, const models::CheckedModel& model, const std::filesystem::path& folder,
+                  const train::FirstRows& rows, const mesh::Mesh& mesh);
 
 // Refuses a side model that reads other tokens than the trained model writes. Both vocabularies are embedding rows.
 void check_same_vocabulary(const ModelConfig& model, int64_t model_vocabulary, const ModelConfig& side,

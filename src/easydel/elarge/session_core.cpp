@@ -370,7 +370,6 @@ void check_session(const Config& config, int64_t ranks, Purpose purpose) {
   };
   const models::CheckedModel model = check_model(config.model, "model", trains);
   check_task(config.model, "model", model.task);
-  if (trains) check_memory(config, model, ranks);
   const auto check_vocabulary = [&](const ModelConfig& side, const std::string& section, int64_t vocabulary) {
     if (trains) check_same_vocabulary(config.model, model.vocabulary, side, section, vocabulary);
   };
@@ -385,7 +384,8 @@ void check_session(const Config& config, int64_t ranks, Purpose purpose) {
                      check_model(*config.teacher_model, "teacher_model", false).vocabulary);
   if (config.reward_model && trains && facts.reward != train::SideModelUse::none)
     check_model(*config.reward_model, "reward_model", false);
-  if (purpose.reads_data) check_data(config, model.vocabulary, trains);
+  const auto rows = purpose.reads_data ? check_data(config, model.vocabulary, trains) : train::FirstRows();
+  if (trains) check_memory(config, model, folder_of(config.model, "model"), rows, mesh);
 }
 
 data::RunData run_data(const Config& config) {

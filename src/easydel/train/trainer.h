@@ -168,10 +168,16 @@ class Trainer {
   bool router_losses_ = false;    // are part of every loss
 };
 
+// Of the first rows of all sources that are trained on.
+struct FirstRows {
+  int64_t rows = 0, tokens = 0, labelled = 0, longest = 0;
+  int64_t packed_length = 0;  // of a row after packing; 0: rows are not packed
+};
+
 // Prepares the first rows of the data as such a trainer would, without a model, for one of `vocabulary` tokens.
 // UserError as Trainer.
-void check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
-                std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary);
+FirstRows check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
+                     std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary);
 
 // The data as such a trainer would prepare them, without a model. UserError as Trainer.
 data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixture,

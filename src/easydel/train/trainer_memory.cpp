@@ -16,7 +16,7 @@
 namespace easydel::train {
 namespace {
 
-constexpr int64_t trial_tokens = 32;  // of the smaller trial; the larger one has twice as many
+constexpr int64_t trial_tokens = 32;  // of the smallest trial; the others have twice and four times as many
 constexpr int64_t trial_labels = 8;
 
 int64_t resident_bytes() {
@@ -37,23 +37,6 @@ int64_t copy_bytes(const nn::ParameterTable& table) {
     if (const Tensor copy = entry.forms ? entry.forms->copy() : Tensor(); copy.defined())
       bytes += int64_t(copy.nbytes());
   return bytes;
-}
-
-int64_t config_int(const models::Model& model, std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    if (const Value* value = model.config().find(name); value && value->as_int()) return *value->as_int();
-  return 0;
-}
-
-// About what a step keeps for its backward: per token and layer the inputs of its products and norms, in fp32; with
-// checkpointing one row a layer and one layer's share.
-int64_t activation_estimate(const TrainerParts& parts, int64_t tokens) {
-  const int64_t hidden = config_int(*parts.model, {"hidden_size", "n_embd"});
-  const int64_t inner = config_int(*parts.model, {"intermediate_size", "n_inner"});  // 0: 4 * hidden, as gpt2 has it
-  const int64_t layers = parts.model->layers();
-  const int64_t one_layer = tokens * (8 * hidden + 3 * (inner ? inner : 4 * hidden)) * 4;
-  const bool kept = parts.checkpointing.kind != nn::Checkpointing::nothing_saveable;
-  return kept ? layers * one_layer : one_layer + layers * tokens * hidden * 4;
 }
 
 // Tokens of each of the example's sequences, `tokens` of all together, with few labels.
@@ -94,31 +77,49 @@ data::Example shortened(const data::Example& whole, int64_t tokens) {
   return out;
 }
 
+int64_t pairs_of(const data::Example& example) {
+  int64_t out = 0;
+  for (const int32_t length : example.lengths) out += int64_t(length) * length;
+  return out;
+}
+
 }  // namespace
 
-// Forward and backward of two micro-batches of a few tokens. No weight changes.
+// Forward and backward of micro-batches of a few tokens. No weight changes.
 void Trainer::measure_activations(const data::Example& example) {
-  MemoryPlan& memory = plan_.memory;
-  const auto peak_of = [&](int64_t tokens) {
+  struct Trial {
+    double tokens, pairs, bytes;
+  };
+  const auto trial = [&](int64_t tokens) {
     const data::Example few = shortened(example, tokens);
     const RankBatch part = rank_batch_of(MicroBatch{&few});
     const tensor::PeakWatch watch;
     const Loss loss = loss_of(part, forwarding(true), 1);
     loss.sum.backward();
-    return std::pair(double(few.tokens.size()), double(watch.bytes()));
+    return Trial{double(few.tokens.size()), double(pairs_of(few)), double(watch.bytes())};
   };
-  peak_of(trial_tokens);  // makes gradients and copies of the weights
-  const auto [few, low] = peak_of(trial_tokens);
-  const auto [more, high] = peak_of(2 * trial_tokens);
+  trial(trial_tokens);  // makes gradients and copies of the weights
+  const Trial low = trial(trial_tokens), middle = trial(2 * trial_tokens), high = trial(4 * trial_tokens);
   optimizer_->drop_gradients();
-  if (more <= few || high <= low) return;
-  ActivationCost& cost = memory.activations;
+  if (middle.tokens <= low.tokens || high.tokens <= middle.tokens || middle.bytes <= low.bytes) return;
+  ActivationCost& cost = plan_.memory.activations;
+  const auto per_token = [](const Trial& a, const Trial& b) { return (b.bytes - a.bytes) / (b.tokens - a.tokens); };
+  const auto pairs_per_token = [](const Trial& a, const Trial& b) {
+    return (b.pairs - a.pairs) / (b.tokens - a.tokens);
+  };
+  // Scores of all pairs grow with the square.
+  const double more = per_token(middle, high) - per_token(low, middle);
+  if (more > 0 && parts_.model->attention() == ops::AttentionMechanism::vanilla)
+    cost.per_pair = more / (pairs_per_token(middle, high) - pairs_per_token(low, middle));
+  cost.per_token = per_token(low, middle) - cost.per_pair * pairs_per_token(low, middle);
+  const auto& entries = parts_.model->parameters().entries();
+  cost.last_layer = last_layer_bytes(layer_shapes(parts_.model->config()),
+                                     entries.empty() ? 4 : int64_t(c10::elementSize(entries.front().compute)));
   const int64_t vocabulary = parts_.model->vocabulary();
-  cost.per_token = (high - low) / (more - few);
   cost.per_logit_row = 2.0 * 4 * double(vocabulary);
-  cost.rows_in_chunk = config().loss().chunk_token_size.value_or(
-      std::clamp<int64_t>((int64_t{16} << 20) / std::max<int64_t>(vocabulary, 1), 16, 4096));
-  cost.fixed = std::max(0.0, low - cost.per_token * few - cost.per_logit_row * double(trial_labels));
+  cost.rows_in_chunk = config().loss().chunk_token_size.value_or(chunk_rows(vocabulary));
+  cost.fixed = std::max(0.0, low.bytes - cost.per_token * low.tokens - cost.per_pair * low.pairs -
+                                 cost.per_logit_row * double(trial_labels));
 }
 
 void Trainer::plan_memory() {
@@ -132,22 +133,32 @@ void Trainer::plan_memory() {
   for (int64_t step = plan_.from_step; trains && step < plan_.steps && step < plan_.from_step + 1000; ++step)
     for (size_t m = 0; const std::vector<ExampleSize>& micro : source_->sizes(step)) {
       const auto [begin, end] = ranks_.rows(int64_t(micro.size()));
-      int64_t tokens = 0, labelled = 0;  // of this rank
+      int64_t tokens = 0, labelled = 0, pairs = 0;  // of this rank
       for (size_t i = 0; i < micro.size(); ++i) {
         if (micro[i].tokens > longest.tokens) longest = {step, micro[i].tokens, m, i};
         if (int64_t(i) < begin || int64_t(i) >= end) continue;
         tokens += micro[i].tokens;
         labelled += micro[i].labelled;
+        pairs += micro[i].tokens * micro[i].tokens;
       }
       memory.tokens = std::max(memory.tokens, tokens);
       memory.labelled = std::max(memory.labelled, labelled);
+      memory.pairs = std::max(memory.pairs, pairs);
       ++m;
     }
   const bool measurable = parts_.model->device() == at::kCPU && tensor::memory_use().peak > 0 && longest.tokens >= 0;
-  if (measurable)
-    measure_activations(*source_->step(longest.step)[longest.micro][longest.example]);
-  else
-    memory.activations.per_token = double(activation_estimate(parts_, 1));
+  if (measurable) {
+    const std::vector<MicroBatch> micro_batches = source_->step(longest.step);
+    const data::Example& example = *micro_batches[longest.micro][longest.example];
+    measure_activations(example);
+    // Sizes do not say that an example has several sequences; the longest one stands for all.
+    memory.pairs = int64_t(double(memory.pairs) * double(pairs_of(example)) /
+                           double(std::max<int64_t>(1, longest.tokens * longest.tokens)));
+  } else {
+    memory.activations =
+        counted_activations(layer_shapes(parts_.model->config()),
+                            {.checkpointing = parts_.checkpointing, .vocabulary = parts_.model->vocabulary()});
+  }
   for (const nn::Entry& entry : parts_.model->parameters().entries())
     if (entry.trainable && entry.shard.defined() && (entry.head || entry.role == nn::Role::embedding))
       memory.first_gradient = std::max(memory.first_gradient, int64_t(entry.shard.nbytes()));
@@ -159,11 +170,13 @@ void Trainer::plan_memory() {
   const std::optional<FreeMemory> free = free_memory();
   const int64_t most = free ? free->bytes + resident_bytes() : std::numeric_limits<int64_t>::max();
   if (!ranks_.any(measurable && memory.total() > most)) return;
-  std::vector<int64_t> accumulation;
-  for (int64_t parts = 2; parts <= plan_.update; ++parts)
-    if (plan_.update % (parts * ranks_.parts()) == 0) accumulation.push_back(parts);
-  const std::vector<std::string> keys = what_would_fit(
-      memory, most, accumulation, plan_.longest, parts_.checkpointing.kind == nn::Checkpointing::nothing_saveable);
+  const auto& entries = parts_.model->parameters().entries();
+  const std::vector<std::string> keys =
+      what_would_fit(memory, most,
+                     {.accumulation = micro_batches_of(plan_.update, ranks_.parts()),
+                      .longest = plan_.longest,
+                      .recomputes = parts_.checkpointing.kind == nn::Checkpointing::nothing_saveable,
+                      .is_fp32 = !entries.empty() && entries.front().compute == at::kFloat});
   refuse("memory",
          str("the run needs ", memory.text(), "; ",
              free ? str(free->limit, " leaves ", bytes_text(most)) : std::string("another rank has less")),

@@ -143,15 +143,27 @@ void limit_length(TrainerSection& trainer, const data::MixtureConfig& mixture) {
 
 }  // namespace
 
-void check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
-                std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary) {
+FirstRows check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
+                     std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary) {
   limit_length(trainer, mixture);
   const std::unique_ptr<Method> method = build_method({trainer, mixture, tokenizer, nullptr});
   const data::Prepare prepare = within_vocabulary(preparation(*method, trainer.method()), vocabulary, *tokenizer);
+  FirstRows out;
   data::DatasetOptions options;
-  if (!data::training_informs(mixture).empty())
-    data::check_first_rows(options = training_data(trainer, mixture), prepare);
+  if (!data::training_informs(mixture).empty()) {
+    options = training_data(trainer, mixture);
+    out.packed_length = options.packing == data::Packing::none ? 0 : options.row_length;
+    data::check_first_rows(options, [&](const data::TypedRow& row) {
+      data::Prepared prepared = prepare(row);
+      if (!prepared.example) return prepared;
+      const auto tokens = int64_t(prepared.example->tokens.size());
+      ++out.rows, out.tokens += tokens, out.labelled += prepared.example->labelled();
+      out.longest = std::max(out.longest, tokens);
+      return prepared;
+    });
+  }
   if (evaluation_data(trainer, mixture, options)) data::check_first_rows(options, prepare);
+  return out;
 }
 
 data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixture,
