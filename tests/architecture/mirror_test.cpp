@@ -86,6 +86,11 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       {"train/gspo.cpp", "train/group_policy_test.cpp"},
       {"train/rollout_source.cpp", "train/group_policy_test.cpp"},
       {"train/sampling_method.cpp", "train/group_policy_test.cpp"},
+      {"train/model_reward.cpp", "train/model_rewards_test.cpp"},
+      {"train/reward_http.cpp", "train/model_rewards_test.cpp"},
+      {"train/rlvr.cpp", "train/gfpo_test.cpp"},
+      {"train/ppo_terms.cpp", "probe/recorded_vectors_test.cpp"},
+      {"train/value_head.cpp", "train/ppo_test.cpp"},
       // Completions and their opponents.
       {"train/nash_md.cpp", "train/online_pairs_test.cpp"},
       {"train/online_dpo.cpp", "train/online_pairs_test.cpp"},

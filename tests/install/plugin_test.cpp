@@ -118,6 +118,21 @@ TEST_F(Plugin, GivesAMethodThatTrainsOnItsOwnCompletions) {
       << refused.err;
 }
 
+TEST_F(Plugin, GivesARewardOfSampledCompletions) {
+  write_file(*folder_ / "asked.jsonl", "{\"prompt\": \"Once upon a time\"}\n{\"prompt\": \"One day a girl\"}\n");
+  write_file(
+      *folder_ / "rewarded.yaml",
+      "model: {name_or_path: " + test_data("models/stories260K-hf").string() +
+          "}\nloader: {dtype: fp32, param_dtype: fp32}\nmixture: {informs: [{data_files: asked.jsonl}]}\n"
+          "trainer: {trainer_type: grpo, max_completion_length: 8, total_batch_size: 4, num_return_sequences: 2, "
+          "max_training_steps: 1, save_directory: rewarded, model_name: m, rewards: [{type: plugin, function: "
+          "ends_as_a_sentence}]}\nactions: [train]\n");
+  const Ran ran = easydel({"--quiet", "--plugin", file("out/sentence_reward.so"), "elarge", "rewarded.yaml"},
+                          {.folder = folder_->path()});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(read_file(*folder_ / "rewarded/m/rollouts.jsonl").find("\"rewards\": {\"plugin\": "), std::string::npos);
+}
+
 TEST_F(Plugin, WithoutItTheFamilyIsUnknown) {
   const Ran ran = easydel({"generate", file("model"), "--random-weights", "--prompt", "One day"});
   EXPECT_EQ(ran.status, 2);

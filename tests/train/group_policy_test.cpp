@@ -130,7 +130,7 @@ TEST(GroupPolicy, RefusesGroupsThatCannotBe) {
             "divide\n    make one a multiple of the other");
   EXPECT_EQ(refused("rewards: []"),
             "trainer.rewards: is missing, so no completion is worth more than another\n    name at least one, such as "
-            "[{type: answer}]");
+            "[{type: answer}], or give the section reward_model");
   EXPECT_EQ(
       refused("reward_weights: [1, 2]"),
       "trainer.reward_weights: has 2 weights for 3 rewards\n    give one weight for each entry of trainer.rewards");

@@ -1,6 +1,6 @@
-// Plug-ins: model families and training methods from outside the tree, in a shared library that is built against the
-// installed package and named by --plugin or EASYDEL_PLUGINS. It defines two functions (examples/plugin has whole
-// ones):
+// Plug-ins: model families, training methods and rewards from outside the tree, in a shared library that is built
+// against the installed package and named by --plugin or EASYDEL_PLUGINS. It defines two functions (examples/plugin has
+// whole ones):
 //
 //   extern "C" const char* easydel_plugin_abi() { return easydel::elarge::kPluginAbi; }  // elarge/plugin_abi.h
 //   extern "C" void easydel_plugin(easydel::elarge::Registry& registry) { registry.add(mine(), {"mine", {...}}); }
@@ -11,6 +11,7 @@
 
 #include "easydel/models/register_family.h"
 #include "easydel/train/method.h"
+#include "easydel/train/rewards.h"
 
 namespace easydel::elarge {
 
@@ -26,6 +27,9 @@ class Registry {
   void add(const train::MethodConfig& method, std::unique_ptr<train::Method> (*build)(const train::Setting& setting)) {
     train::register_method(method, build);
   }
+  // A reward of sampled completions, for entries {type: plugin, function: name} of trainer.rewards. UserError if the
+  // name is taken.
+  void add_reward(const std::string& name, train::RewardFunction function) { train::register_reward(name, function); }
 };
 
 // Loads a plug-in's library; once is enough. Before a run is read and before a model is opened. UserError "file: ...":

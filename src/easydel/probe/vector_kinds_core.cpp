@@ -19,6 +19,7 @@ VectorKind model_partition_specs_vectors();
 VectorKind model_quantize_vectors();
 VectorKind moe_load_balancing_vectors();
 VectorKind nash_md_loss_vectors();
+VectorKind ppo_vectors();
 VectorKind quant_bnb_4bit_vectors();
 VectorKind quant_bnb_4bit_double_quant_vectors();
 VectorKind quant_fp8_vectors();
@@ -50,6 +51,7 @@ const std::vector<VectorKind>& core_vector_kinds() {
       model_quantize_vectors(),
       moe_load_balancing_vectors(),
       nash_md_loss_vectors(),
+      ppo_vectors(),
       quant_bnb_4bit_vectors(),
       quant_bnb_4bit_double_quant_vectors(),
       quant_fp8_vectors(),

@@ -58,8 +58,20 @@ Tensor weights_of(const RewardTable& table) { return at::tensor(table.weights, a
 
 }  // namespace
 
+RewardTable part_of(const RewardTable& table, const std::vector<size_t>& places, int64_t group) {
+  RewardTable out = table;
+  std::vector<int64_t> kept(places.begin(), places.end());
+  out.values = table.values.index_select(0, at::tensor(kept, at::kLong));
+  out.group = group;
+  out.rows.clear();
+  for (const size_t place : places)
+    if (!table.rows.empty()) out.rows.push_back(table.rows[place]);
+  return out;
+}
+
 Tensor weighted_rewards(const RewardTable& table) {
-  const Tensor sum = at::nansum(table.values * weights_of(table).unsqueeze(0), {1});
+  Tensor sum = at::nansum(table.values * weights_of(table).unsqueeze(0), {1});
+  if (table.clip) sum = sum.clamp(-*table.clip, *table.clip);
   return sum.masked_fill(at::isnan(table.values).all(1), nan);
 }
 

@@ -2,6 +2,7 @@
 // trl/trainer/grpo_trainer.py and rloo_trainer.py have them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct RewardTable {
   std::vector<double> weights;  // of each name
   Tensor values;                // fp32 [completions, names]; NaN: this reward does not count for this completion
   int64_t group = 1;            // completions of one prompt
+  std::vector<const Value*> rows = {};  // of each completion: every field of its prompt's row; empty: not known
+  std::optional<double> clip = {};      // bound of a completion's weighted sum; nothing: none
 };
 
 struct Advantages {
@@ -23,6 +26,8 @@ struct Advantages {
   std::vector<Metric> metrics;  // rewards/<name>/mean and std, reward, reward_std, frac_reward_zero_std
 };
 
+// The completions at these places, in groups of `group`.
+RewardTable part_of(const RewardTable& table, const std::vector<size_t>& places, int64_t group);
 // The sum of a completion's weighted rewards, fp32 [completions]; NaN if none counts.
 Tensor weighted_rewards(const RewardTable& table);
 

@@ -7,6 +7,7 @@
 
 #include "easydel/config/fields.h"
 #include "easydel/train/grpo_config.h"
+#include "easydel/train/method_facts.h"
 
 namespace easydel::train {
 
@@ -37,6 +38,12 @@ struct GfpoConfig {
   RolloutKeys rollouts;
   WindowKeys window;
   ReferenceKeys reference;
+
+  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
+                                     .samples = true,
+                                     .columns = true,
+                                     .reference = SideModelUse::optional,
+                                     .reward = SideModelUse::optional};
 
   static config::Section section() {
     return config::flat<&GfpoConfig::own, &GfpoConfig::grpo, &GfpoConfig::rollouts, &GfpoConfig::window,

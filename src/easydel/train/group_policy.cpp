@@ -65,8 +65,16 @@ SamplingMethod::Window GroupPolicy::sampled(BatchSource& rows, const Sampler& sa
     std::ranges::copy(sample.logps, old.begin() + static_cast<std::ptrdiff_t>(prompt.size()) - 1);
     if (rollout_keys().mask_truncated_completions && !sample.ended()) std::ranges::fill(example.labels, data::no_label);
     example.set({old_logps_column, data::Column::Per::token, std::move(old)});
-    learned += example.labelled();
   }
+  const std::vector<size_t> places = kept(rollouts.rewards, all);
+  RewardTable judged = rollouts.rewards;
+  if (!places.empty()) {
+    std::vector<data::Example> chosen;
+    for (const size_t place : places) chosen.push_back(std::move(all[place]));
+    all = std::move(chosen);
+    judged = part_of(judged, places, int64_t(places.size() / rollouts.prompts.size()));
+  }
+  for (const data::Example& example : all) learned += example.labelled();
   const auto completions = double(all.size());
   Window out = in_micro_batches(std::move(all), plan);
   all.clear();
@@ -75,7 +83,7 @@ SamplingMethod::Window GroupPolicy::sampled(BatchSource& rows, const Sampler& sa
     if (!sampler.same_bits()) add_learned(micro, old_logps_column, scores_now(micro).logps);
     all.insert(all.end(), micro.begin(), micro.end());
   }
-  const Advantages found = advantages(rollouts.rewards, all);
+  const Advantages found = advantages(judged, all);
   const Tensor values = found.values.contiguous();
   const std::vector<float> list(values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel());
   const float mean_items = float(std::max<int64_t>(learned, 1)) / float(completions);
@@ -90,7 +98,12 @@ SamplingMethod::Window GroupPolicy::sampled(BatchSource& rows, const Sampler& sa
            {std::pair{advantages_column, list[i++]}, {mean_items_column, mean_items}, {completion_logps_column, sum}})
         example.set({name, data::Column::Per::sequence, std::vector<float>{value}});
     }
-  record(rollouts, plan, window, list);
+  std::vector<float> worth = list;
+  if (!places.empty()) {
+    worth.assign(rollouts.samples.size(), 0.0F);
+    for (size_t k = 0; k < places.size(); ++k) worth[places[k]] = list[k];
+  }
+  record(rollouts, plan, window, worth);
   on_policy_ = true;
   std::vector<Metric> metrics = std::move(rollouts.metrics);
   metrics.insert(metrics.end(), found.metrics.begin(), found.metrics.end());

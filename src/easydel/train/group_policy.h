@@ -35,6 +35,11 @@ class GroupPolicy : public SamplingMethod {
   virtual void score_recorded(std::vector<data::Example>& /*examples*/) const {}
   // The advantages of a generation's completions, whose examples have old and reference log-probabilities.
   virtual Advantages advantages(const RewardTable& rewards, const std::vector<data::Example>& examples) const = 0;
+  // The places of the completions that are learned, in their order, as many of each group; empty: all.
+  virtual std::vector<size_t> kept(const RewardTable& /*rewards*/,
+                                   const std::vector<data::Example>& /*examples*/) const {
+    return {};
+  }
   // The sampler's log-probabilities and the trained model's are those of the same weights.
   bool on_policy() const { return on_policy_; }
 

@@ -10,6 +10,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
+#include "easydel/train/model_reward.h"
 
 namespace easydel::train {
 namespace {
@@ -62,19 +63,40 @@ void add_lengths(Rollouts& rollouts) {
     rollouts.metrics.push_back({str("completions/", name), value, 1});
 }
 
+class Judges final : public ModelRewards {
+ public:
+  explicit Judges(const std::vector<SideModel>& section) : section_(section) {}
+  std::unique_ptr<CompletionReward> build(const std::string* folder, const std::string& where) const override {
+    return folder ? folder_reward(*folder, where) : model_reward(section_.at(0), where);
+  }
+  bool has_section() const override { return !section_.empty(); }
+
+ private:
+  const std::vector<SideModel>& section_;
+};
+
+std::vector<NamedReward> rewards_of(const GroupRollouts::Setup& setup) {
+  const Judges judges(setup.judges);
+  std::vector<NamedReward> out = build_rewards(setup.keys.rewards, &judges);
+  if (out.empty())
+    refuse("trainer.rewards", "is missing, so no completion is worth more than another",
+           "name at least one, such as [{type: answer}], or give the section reward_model");
+  return out;
+}
+
 }  // namespace
 
-int64_t PromptRows::add(const Value& fields) {
+int64_t PromptRows::add(const Value& fields, const Value& prompt) {
   const std::string text = to_json(fields);
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char c : text) hash = (hash ^ uint8_t(c)) * 0x100000001b3;
   const auto number = int64_t(hash >> 1);
   const std::scoped_lock lock(adding_);
-  rows_.try_emplace(number, fields);
+  rows_.try_emplace(number, Row{fields, prompt});
   return number;
 }
 
-const Value& PromptRows::at(int64_t number) const {
+const PromptRows::Row& PromptRows::at(int64_t number) const {
   const auto found = rows_.find(number);
   check(found != rows_.end(), "no row ", number);
   return found->second;
@@ -87,7 +109,7 @@ GroupRollouts::GroupRollouts(const Setup& setup)
       keys_(setup.keys),
       seed_(setup.seed),
       generation_(generation_of(setup)),
-      rewards_(build_rewards(keys_.rewards)) {
+      rewards_(rewards_of(setup)) {
   if (keys_.reward_weights && keys_.reward_weights->size() != rewards_.size())
     refuse("trainer.reward_weights",
            str("has ", keys_.reward_weights->size(), " weights for ", counted(int64_t(rewards_.size()), reward_word)),
@@ -103,27 +125,27 @@ void GroupRollouts::judge(Rollouts& rollouts) {
   table.group = int64_t(group);
   for (const NamedReward& one : rewards_) table.names.push_back(one.name), table.weights.push_back(one.weight);
   std::vector<float> values(count * rewards_.size(), 0);
-  if (model_.team().first()) {
-    std::vector<std::string> prompts, completions;
-    for (const data::Example* prompt : rollouts.prompts) prompts.push_back(text_of(prompt->tokens));
-    for (const Sample& sample : rollouts.samples) completions.push_back(text_of(sample.ids));
-    std::vector<Judged> judged;
+  std::vector<std::string> prompts, completions;
+  for (const data::Example* prompt : rollouts.prompts) prompts.push_back(text_of(prompt->tokens));
+  for (const Sample& sample : rollouts.samples) completions.push_back(text_of(sample.ids));
+  std::vector<Judged> judged;
+  for (size_t i = 0; i < count; ++i) {
+    const auto& number = std::get<std::vector<int64_t>>(rollouts.prompts[i / group]->find(row_column)->values);
+    const PromptRows::Row& row = rows_.at(number.at(0));
+    judged.push_back({row.fields, prompts[i / group], completions[i], rollouts.samples[i].ids, row.prompt});
+    table.rows.push_back(&row.fields);
+  }
+  for (size_t r = 0; r < rewards_.size(); ++r) {
+    if (!model_.team().first() && !rewards_[r].on_all_ranks) continue;
+    const auto answers = rewards_[r].reward->score(judged);
+    const std::string where = "trainer.rewards: " + rewards_[r].name;
+    if (answers.size() != count)
+      refuse(where, str("gave ", answers.size(), " answers for ", count, " completions"), "give one for each");
     for (size_t i = 0; i < count; ++i) {
-      const auto& row = std::get<std::vector<int64_t>>(rollouts.prompts[i / group]->find(row_column)->values);
-      judged.push_back({rows_.at(row.at(0)), prompts[i / group], completions[i], rollouts.samples[i].ids});
-    }
-    for (size_t r = 0; r < rewards_.size(); ++r) {
-      const auto answers = rewards_[r].reward->score(judged);
-      const std::string where = "trainer.rewards: " + rewards_[r].name;
-      if (answers.size() != count)
-        refuse(where, str("gave ", answers.size(), " answers for ", count, " completions"), "give one for each");
-      for (size_t i = 0; i < count; ++i) {
-        if (answers[i] && !std::isfinite(*answers[i]))
-          refuse(where,
-                 str("gave ", *answers[i], " for a completion of the row ", to_json(judged[i].row).substr(0, 200)),
-                 "give a finite number, or null if the reward does not count");
-        values[i * rewards_.size() + r] = answers[i] ? float(*answers[i]) : nan;
-      }
+      if (answers[i] && !std::isfinite(*answers[i]))
+        refuse(where, str("gave ", *answers[i], " for a completion of the row ", to_json(judged[i].row).substr(0, 200)),
+               "give a finite number, or null if the reward does not count");
+      values[i * rewards_.size() + r] = answers[i] ? float(*answers[i]) : nan;
     }
   }
   table.values = at::tensor(at::ArrayRef<float>(values), at::kFloat).view({int64_t(count), int64_t(rewards_.size())});

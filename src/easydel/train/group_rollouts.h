@@ -24,13 +24,17 @@ inline constexpr const char* row_column = "row";
 // The rows that prompts come from, by a hash of their contents. Thread-safe while rows are added.
 class PromptRows {
  public:
+  struct Row {
+    Value fields;  // all of them
+    Value prompt;  // a text, or a list of messages
+  };
   // The number of the row, for row_column.
-  int64_t add(const Value& fields);
-  const Value& at(int64_t number) const;
+  int64_t add(const Value& fields, const Value& prompt);
+  const Row& at(int64_t number) const;
 
  private:
   std::mutex adding_;
-  std::map<int64_t, Value> rows_;
+  std::map<int64_t, Row> rows_;
 };
 
 // A generation: the completions of a prompt follow each other.
@@ -56,6 +60,7 @@ class GroupRollouts {
     const PromptRows& rows;
     RolloutKeys keys;
     uint64_t seed = 0;
+    std::vector<SideModel> judges = {};  // the section reward_model
   };
   // UserError for keys that do not fit together.
   explicit GroupRollouts(const Setup& setup);

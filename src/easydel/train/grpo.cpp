@@ -1,99 +1,82 @@
 // trainer_type: grpo. Group relative policy optimisation (arXiv:2402.03300) with the losses of
 // trl/trainer/grpo_trainer.py.
-#include "easydel/train/group_policy.h"
+#include "easydel/train/grpo.h"
+
+#include <algorithm>
 
 namespace easydel::train {
-namespace {
 
-class Grpo final : public GroupPolicy {
- public:
-  Grpo(const Setting& setting, const GrpoKeys& own, const Keys& keys)
-      : GroupPolicy(setting, keys), own_(own), entropy_coef_(own.entropy_coef) {}
-
-  Loss loss(const models::Model& model, const Batch& batch, const Forwarding& how) const override {
-    const bool bonus = own_.entropy_coef != 0 || own_.use_adaptive_entropy;
-    const SequenceScores found = score_sequences(model, batch, how, scoring(true, bonus));
-    const auto device = found.logps.device();
-    const auto moved = [&](const Tensor& t) { return t.defined() ? t.to(device) : t; };
-    const PolicyTokens tokens{found.logps,
-                              found.details.entropy,
-                              moved(of_learned(batch, old_logps_column)),
-                              moved(of_learned(batch, reference_logps_column)),
-                              found.sequence,
-                              found.lengths,
-                              moved(batch.column(advantages_column)),
-                              moved(batch.column(mean_items_column))};
-    const bool applies = !own_.use_adaptive_entropy || last_entropy_ <= own_.entropy_target;
-    PolicyLoss out = policy_loss(tokens,
-                                 {.keys = own_,
-                                  .max_completion_length = rollout_keys().max_completion_length,
-                                  .entropy_coef = applies ? entropy_coef_ : 0,
-                                  .entropy_bonus = bonus,
-                                  .accumulation = common().gradient_accumulation_steps},
-                                 how);
-    if (bonus && how.training) {
-      window_entropy_ += out.entropy;
-      window_tokens_ += out.entropy_tokens;
-      out.metrics.push_back({"entropy_coef", adapted(), 1});
-    }
-    if (on_policy() && tokens.old_logps.defined() && tokens.old_logps.numel() > 0) {
-      const Tensor distance = (found.logps.detach() - tokens.old_logps).abs().max();
-      out.metrics.push_back({"sampling/logp_difference", how.gather(distance.view({1})).max().item<double>(), 1});
-    }
-    add_generation_metrics(out.metrics, how);
-    return {out.sum, out.metrics};
+Loss Grpo::loss(const models::Model& model, const Batch& batch, const Forwarding& how) const {
+  const bool bonus = own_.entropy_coef != 0 || own_.use_adaptive_entropy;
+  const SequenceScores found = score_sequences(model, batch, how, scoring(true, bonus));
+  const auto device = found.logps.device();
+  const auto moved = [&](const Tensor& t) { return t.defined() ? t.to(device) : t; };
+  const PolicyTokens tokens{found.logps,
+                            found.details.entropy,
+                            moved(of_learned(batch, old_logps_column)),
+                            moved(of_learned(batch, reference_logps_column)),
+                            found.sequence,
+                            found.lengths,
+                            moved(batch.column(advantages_column)),
+                            moved(batch.column(mean_items_column))};
+  const bool applies = !own_.use_adaptive_entropy || last_entropy_ <= own_.entropy_target;
+  PolicyLoss out = policy_loss(tokens,
+                               {.keys = own_,
+                                .max_completion_length = rollout_keys().max_completion_length,
+                                .entropy_coef = applies ? entropy_coef_ : 0,
+                                .entropy_bonus = bonus,
+                                .accumulation = common().gradient_accumulation_steps},
+                               how);
+  if (bonus && how.training) {
+    window_entropy_ += out.entropy;
+    window_tokens_ += out.entropy_tokens;
+    out.metrics.push_back({"entropy_coef", adapted(), 1});
   }
-
- protected:
-  Advantages advantages(const RewardTable& rewards, const std::vector<data::Example>&) const override {
-    return group_advantages(rewards, own_.scale_rewards, own_.multi_objective_aggregation);
+  if (on_policy() && tokens.old_logps.defined() && tokens.old_logps.numel() > 0) {
+    const Tensor distance = (found.logps.detach() - tokens.old_logps).abs().max();
+    out.metrics.push_back({"sampling/logp_difference", how.gather(distance.view({1})).max().item<double>(), 1});
   }
+  add_generation_metrics(out.metrics, how);
+  return {out.sum, out.metrics};
+}
 
- public:
-  void updated(const models::Model& model, int64_t step) override {
-    GroupPolicy::updated(model, step);
-    if (own_.use_adaptive_entropy && window_tokens_ > 0) {
-      entropy_coef_ = adapted();
-      last_entropy_ = window_entropy();
-    }
-    window_entropy_ = window_tokens_ = 0;
+Advantages Grpo::advantages(const RewardTable& rewards, const std::vector<data::Example>&) const {
+  return group_advantages(rewards, own_.scale_rewards, own_.multi_objective_aggregation);
+}
+
+void Grpo::updated(const models::Model& model, int64_t step) {
+  GroupPolicy::updated(model, step);
+  if (own_.use_adaptive_entropy && window_tokens_ > 0) {
+    entropy_coef_ = adapted();
+    last_entropy_ = window_entropy();
   }
+  window_entropy_ = window_tokens_ = 0;
+}
 
-  MethodState state() const override {
-    MethodState out = GroupPolicy::state();
-    if (!own_.use_adaptive_entropy) return out;
-    if (!out.document.is_map()) out.document = Value::map();
-    out.document.set("entropy_coef", Value::number(entropy_coef_));
-    out.document.set("last_entropy", Value::number(last_entropy_));
-    return out;
-  }
+MethodState Grpo::state() const {
+  MethodState out = GroupPolicy::state();
+  if (!own_.use_adaptive_entropy) return out;
+  if (!out.document.is_map()) out.document = Value::map();
+  out.document.set("entropy_coef", Value::number(entropy_coef_));
+  out.document.set("last_entropy", Value::number(last_entropy_));
+  return out;
+}
 
-  void restore(const SavedState& saved) override {
-    GroupPolicy::restore(saved);
-    const auto number = [&](const char* name, double& value) {
-      if (const Value* found = saved.document().find(name)) value = found->as_double().value_or(value);
-    };
-    number("entropy_coef", entropy_coef_);
-    number("last_entropy", last_entropy_);
-  }
+void Grpo::restore(const SavedState& saved) {
+  GroupPolicy::restore(saved);
+  const auto number = [&](const char* name, double& value) {
+    if (const Value* found = saved.document().find(name)) value = found->as_double().value_or(value);
+  };
+  number("entropy_coef", entropy_coef_);
+  number("last_entropy", last_entropy_);
+}
 
- private:
-  double window_entropy() const { return window_entropy_ / std::max(window_tokens_, 1.0); }
-  // The coefficient after the micro-batches of the step so far.
-  double adapted() const {
-    if (!own_.use_adaptive_entropy) return entropy_coef_;
-    return window_entropy() <= own_.entropy_target
-               ? std::min(entropy_coef_ + own_.entropy_coef_delta, own_.entropy_coef_max)
-               : std::max(entropy_coef_ - own_.entropy_coef_delta, own_.entropy_coef_min);
-  }
-
-  GrpoKeys own_;
-  double entropy_coef_, last_entropy_ = 0;  // of this step; of the step before
-  // Of the micro-batches of this step: sum over tokens, and their number. All ranks have the same.
-  mutable double window_entropy_ = 0, window_tokens_ = 0;
-};
-
-}  // namespace
+double Grpo::adapted() const {
+  if (!own_.use_adaptive_entropy) return entropy_coef_;
+  return window_entropy() <= own_.entropy_target
+             ? std::min(entropy_coef_ + own_.entropy_coef_delta, own_.entropy_coef_max)
+             : std::max(entropy_coef_ - own_.entropy_coef_delta, own_.entropy_coef_min);
+}
 
 std::unique_ptr<Method> build_grpo(const Setting& setting, const GrpoKeys& own, GroupPolicy::Keys keys) {
   return std::make_unique<Grpo>(setting, own, std::move(keys));

@@ -19,8 +19,11 @@ struct GspoConfig {
   WindowKeys window;
   ReferenceKeys reference;
 
-  static constexpr MethodFacts facts{
-      .rows = {data::RowKind::prompt}, .samples = true, .columns = true, .reference = SideModelUse::optional};
+  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
+                                     .samples = true,
+                                     .columns = true,
+                                     .reference = SideModelUse::optional,
+                                     .reward = SideModelUse::optional};
 
   static config::Section section() {
     return config::flat<&GspoConfig::grpo, &GspoConfig::rollouts, &GspoConfig::window, &GspoConfig::reference>(

@@ -12,6 +12,7 @@ MethodEntry bco();
 MethodEntry cpo();
 MethodEntry distillation();
 MethodEntry dpo();
+MethodEntry gfpo();
 MethodEntry gkd();
 MethodEntry grpo();
 MethodEntry gspo();
@@ -20,9 +21,11 @@ MethodEntry nash_md();
 MethodEntry on_policy_distillation();
 MethodEntry online_dpo();
 MethodEntry orpo();
+MethodEntry ppo();
 MethodEntry prm();
 MethodEntry reward();
 MethodEntry rloo();
+MethodEntry rlvr();
 MethodEntry seq_kd();
 MethodEntry sft();
 MethodEntry simpo();
@@ -37,6 +40,7 @@ std::vector<MethodEntry>& all_methods() {
                                    cpo(),
                                    distillation(),
                                    dpo(),
+                                   gfpo(),
                                    gkd(),
                                    grpo(),
                                    gspo(),
@@ -45,9 +49,11 @@ std::vector<MethodEntry>& all_methods() {
                                    on_policy_distillation(),
                                    online_dpo(),
                                    orpo(),
+                                   ppo(),
                                    prm(),
                                    reward(),
                                    rloo(),
+                                   rlvr(),
                                    seq_kd(),
                                    sft(),
                                    simpo(),

@@ -29,6 +29,9 @@ OnlinePairs::OnlinePairs(const Setting& setting, const Keys& keys)
     refuse("trainer.num_return_sequences",
            str("is ", keys_.rollouts.num_return_sequences, ", and a pair has two completions"),
            "leave it out, or give 2");
+  if (tokenizer() && keys_.rollouts.mask_truncated_completions)
+    refuse("trainer.mask_truncated_completions", "a pair is learned with both of its completions",
+           "leave it out; missing_eos_penalty makes those that do not end worse");
 }
 
 std::vector<double> OnlinePairs::for_epochs(const char* key, const std::vector<double>& values) {

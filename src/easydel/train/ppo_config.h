@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "easydel/config/fields.h"
+#include "easydel/train/method_facts.h"
 #include "easydel/train/rollout_keys_config.h"
 
 namespace easydel::train {
@@ -54,6 +55,12 @@ struct PpoKeys {
 struct PpoConfig {
   PpoKeys own;
   RolloutKeys rollouts = {.num_return_sequences = 1};
+
+  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
+                                     .samples = true,
+                                     .columns = true,
+                                     .reference = SideModelUse::optional,
+                                     .reward = SideModelUse::optional};
 
   static config::Section section() {
     return config::flat<&PpoConfig::own, &PpoConfig::rollouts>("Proximal policy optimisation (arXiv:1707.06347).");

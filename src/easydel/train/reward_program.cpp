@@ -156,7 +156,7 @@ class Program final : public CompletionReward {
     while (int64_t(workers_.size()) < entry_.workers)
       workers_.push_back(std::make_unique<Worker>(entry_.command, where_));
     for (size_t i = 0; i < completions.size(); ++i)
-      workers_[i % workers_.size()]->ask(line_of(completions[i], first_ + int64_t(i)));
+      workers_[i % workers_.size()]->ask(to_json(document_of(completions[i], first_ + int64_t(i))) + "\n");
     auto last = Clock::now();
     size_t left = completions.size();
     while (left > 0) {
@@ -182,17 +182,6 @@ class Program final : public CompletionReward {
   }
 
  private:
-  static std::string line_of(const Judged& one, int64_t id) {
-    Value line = Value::map(), ids = Value::list();
-    line.set("id", Value::integer(id));
-    line.set("prompt", Value::text(std::string(one.prompt)));
-    line.set("completion", Value::text(std::string(one.completion)));
-    for (const int32_t token : one.ids) ids.items.push_back(Value::integer(token));
-    line.set("ids", std::move(ids));
-    line.set("row", one.row);
-    return to_json(line) + "\n";
-  }
-
   std::pair<size_t, std::optional<double>> answer_of(const std::string& line, const Worker& worker,
                                                      int64_t count) const {
     Value answer;

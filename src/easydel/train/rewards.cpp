@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cctype>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <set>
 #include <unordered_set>
 
 #include "easydel/base/error.h"
+#include "easydel/base/names.h"
 #include "easydel/base/regular_expression.h"
+#include "easydel/text/constrain/constraint.h"
+#include "easydel/text/constrain/stacks.h"
 
 namespace easydel::train {
 namespace {
@@ -142,15 +146,54 @@ double judge_repetition(std::span<const int32_t> ids, size_t ngram) {
   return -double(all - seen.size()) / double(all);
 }
 
-double judge_json(std::string_view text) {
+// What of a text is not blank at its ends.
+std::string_view without_blanks(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return 0;
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+double judge_json(std::string_view text) {
   try {
-    parse_json(text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1), "completion");
+    parse_json(without_blanks(text), "completion");
     return 1;
   } catch (const UserError&) {
     return 0;
   }
+}
+
+using text::constrain::Automaton;
+
+std::shared_ptr<const Automaton> compiled_schema(const Value& schema) {
+  using text::constrain::Language;
+  return text::constrain::compile(
+      {.kind = Language::Kind::json_schema, .source = schema.is_text() ? schema.scalar : to_json(schema)});
+}
+
+// Whether the whole text is one of the language.
+bool is_in(const Automaton& language, std::string_view text) {
+  text::constrain::Stacks stacks(language);
+  text::constrain::Position at = stacks.begin(), next;
+  for (const char c : text) {
+    stacks.step(at, uint8_t(c), next);
+    std::swap(at, next);
+    if (at.dead()) return false;
+    stacks.compact(at);
+  }
+  return at.may_end;
+}
+
+std::map<std::string, RewardFunction>& functions() {
+  static std::map<std::string, RewardFunction> all;
+  return all;
+}
+
+RewardFunction registered(const std::string& name) {
+  if (const auto found = functions().find(name); found != functions().end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [other, function] : functions()) known.push_back(other);
+  refuse("trainer.rewards", "no plug-in has a reward function '" + name + "'",
+         known.empty() ? std::string("load the plug-in that has it (--plugin)") : "there are: " + join(known, ", "));
 }
 
 EachAlone::Judge judge_of(const RewardEntry& entry) {
@@ -172,7 +215,12 @@ EachAlone::Judge judge_of(const RewardEntry& entry) {
         return double(found) / double(words.size());
       };
     case RewardType::json:
-      return [](const Judged& one) { return judge_json(one.completion); };
+      if (entry.schema.is_null()) return [](const Judged& one) { return judge_json(one.completion); };
+      return [schema = compiled_schema(entry.schema)](const Judged& one) {
+        return is_in(*schema, without_blanks(one.completion)) ? 1.0 : 0.0;
+      };
+    case RewardType::plugin:
+      return registered(*entry.function);
     case RewardType::repetition:
       return [ngram = size_t(entry.ngram)](const Judged& one) { return judge_repetition(one.ids, ngram); };
     default:
@@ -199,16 +247,56 @@ bool same_answer(std::string_view a, std::string_view b) {
   return p.numerator == q.numerator && p.denominator == q.denominator;
 }
 
-std::vector<NamedReward> build_rewards(const std::vector<RewardEntry>& entries) {
+Value document_of(const Judged& one, int64_t id) {
+  Value out = Value::map(), ids = Value::list();
+  out.set("id", Value::integer(id));
+  out.set("prompt", Value::text(std::string(one.prompt)));
+  out.set("completion", Value::text(std::string(one.completion)));
+  for (const int32_t token : one.ids) ids.items.push_back(Value::integer(token));
+  out.set("ids", std::move(ids));
+  out.set("row", one.row);
+  return out;
+}
+
+void register_reward(const std::string& name, RewardFunction function) {
+  check(function != nullptr, "a reward function that is null");
+  if (!functions().emplace(name, function).second)
+    refuse("plug-in", "the reward function '" + name + "' is there already", "give it another name");
+}
+
+std::vector<NamedReward> build_rewards(const std::vector<RewardEntry>& given, const ModelRewards* models) {
   std::vector<NamedReward> out;
   std::set<std::string> names;
+  std::vector<RewardEntry> entries = given;
+  const auto is_model = [](const RewardEntry& entry) { return entry.type == RewardType::model && !entry.model; };
+  if (models && models->has_section() && std::ranges::none_of(given, is_model)) {
+    RewardEntry& section = entries.emplace_back();
+    section.type = RewardType::model;
+    section.name = "reward_model";
+  }
   for (const RewardEntry& entry : entries) {
     const std::string name = entry.name.value_or(std::string(config::word_of(entry.type)));
     if (!names.insert(name).second)
       refuse("trainer.rewards", "two of them are named '" + name + "'", "give one of them another name");
-    auto reward =
-        entry.type == RewardType::program ? program_reward(name, entry) : std::make_unique<EachAlone>(judge_of(entry));
-    out.push_back({name, entry.weight, std::move(reward)});
+    const std::string where = "trainer.rewards: " + name;
+    std::unique_ptr<CompletionReward> made;
+    switch (entry.type) {
+      case RewardType::program:
+        made = program_reward(name, entry);
+        break;
+      case RewardType::http:
+        made = http_reward(name, entry);
+        break;
+      case RewardType::model:
+        check(models != nullptr, "rewards of models without what builds them");
+        if (!entry.model && !models->has_section())
+          refuse(where, "names no model, and there is no section reward_model", "give `model: FOLDER`, or the section");
+        made = models->build(entry.model ? &*entry.model : nullptr, where);
+        break;
+      default:
+        made = std::make_unique<EachAlone>(judge_of(entry));
+    }
+    out.push_back({name, entry.weight, std::move(made), is_model(entry)});
   }
   return out;
 }

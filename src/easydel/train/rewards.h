@@ -18,7 +18,10 @@ struct Judged {
   const Value& row;  // every field of its row, a map
   std::string_view prompt, completion;
   std::span<const int32_t> ids;  // of the completion, including the end token
+  const Value& asked = row;      // the prompt as its row has it: a text, or a list of messages
 };
+// As a program or a service gets it.
+Value document_of(const Judged& one, int64_t id);
 
 class CompletionReward {
  public:
@@ -32,17 +35,34 @@ struct NamedReward {
   std::string name;
   double weight = 1;
   std::unique_ptr<CompletionReward> reward;
+  bool on_all_ranks = false;  // its score() is collective
 };
 
-// UserError for entries of one name. Programs are started with the first completions.
-std::vector<NamedReward> build_rewards(const std::vector<RewardEntry>& entries);
+// The rewards of entries of type model, which need torch.
+class ModelRewards {
+ public:
+  virtual ~ModelRewards() = default;
+  // Of a folder; null: of the section reward_model. UserError if there is no such model.
+  virtual std::unique_ptr<CompletionReward> build(const std::string* folder, const std::string& where) const = 0;
+  virtual bool has_section() const = 0;
+};
+
+// UserError for entries of one name. Programs are started with the first completions. `models`: null: entries of type
+// model are refused. The section's model is one more reward if no entry is of it.
+std::vector<NamedReward> build_rewards(const std::vector<RewardEntry>& entries, const ModelRewards* models = nullptr);
+
+// A function of a plug-in: a completion's reward, or nothing.
+using RewardFunction = std::optional<double> (*)(const Judged& completion);
+// For entries with `function: name`. UserError if the name is taken. Before a run begins.
+void register_reward(const std::string& name, RewardFunction function);
 
 // The answer in a text: in its last \boxed{}, after its last "####", else its last number; empty: there is none.
 std::string answer_in(std::string_view text);
 // Whether two answers are the same: equal rational numbers, else equal texts without spaces.
 bool same_answer(std::string_view a, std::string_view b);
 
-// A reward that a child process computes.
+// A reward that a child process computes; one that a service computes.
 std::unique_ptr<CompletionReward> program_reward(const std::string& name, const RewardEntry& entry);
+std::unique_ptr<CompletionReward> http_reward(const std::string& name, const RewardEntry& entry);
 
 }  // namespace easydel::train

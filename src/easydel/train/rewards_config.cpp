@@ -13,6 +13,10 @@ void RewardEntry::settle(config::Keys& keys) {
   needs(RewardType::length, target.has_value(), "target", "give a number of tokens");
   needs(RewardType::contains, !words.empty(), "words", "give a list of texts");
   needs(RewardType::program, !command.empty(), "command", "for example: [python3, reward.py]");
+  needs(RewardType::plugin, function.has_value(), "function", "name a function of a plug-in");
+  needs(RewardType::http, url.has_value(), "url", "for example: http://127.0.0.1:8000/judge");
+  if (url && !url->starts_with("http://") && !url->starts_with("https://"))
+    keys.refuse("url", "'" + *url + "' is neither http nor https");
   if (!pattern) return;
   try {
     RegularExpression{*pattern};

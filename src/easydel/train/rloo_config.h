@@ -41,8 +41,11 @@ struct RlooConfig {
   WindowKeys window;
   ReferenceKeys reference;
 
-  static constexpr MethodFacts facts{
-      .rows = {data::RowKind::prompt}, .samples = true, .columns = true, .reference = SideModelUse::optional};
+  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
+                                     .samples = true,
+                                     .columns = true,
+                                     .reference = SideModelUse::optional,
+                                     .reward = SideModelUse::optional};
 
   static config::Section section() {
     return config::flat<&RlooConfig::own, &RlooConfig::rollouts, &RlooConfig::window, &RlooConfig::reference>(

@@ -8,6 +8,7 @@
 
 #include "easydel/config/fields.h"
 #include "easydel/train/grpo_config.h"
+#include "easydel/train/method_facts.h"
 
 namespace easydel::train {
 
@@ -49,6 +50,12 @@ struct RlvrConfig {
   RolloutKeys rollouts = {.max_prompt_length = 1024, .max_completion_length = 2048, .num_return_sequences = 8};
   WindowKeys window;
   ReferenceKeys reference;
+
+  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
+                                     .samples = true,
+                                     .columns = true,
+                                     .reference = SideModelUse::optional,
+                                     .reward = SideModelUse::optional};
 
   static config::Section section() {
     return config::flat<&RlvrConfig::own, &RlvrConfig::grpo, &RlvrConfig::rollouts, &RlvrConfig::window,

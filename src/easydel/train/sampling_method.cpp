@@ -10,9 +10,6 @@ namespace {
 
 void check_window(const RolloutKeys& rollouts, const TrainerConfig& common, int64_t steps_per_generation) {
   const int64_t accumulation = common.gradient_accumulation_steps;
-  if (rollouts.rewards.empty())
-    refuse("trainer.rewards", "is missing, so no completion is worth more than another",
-           "name at least one, such as [{type: answer}]");
   if (rollouts.temperature == 0)
     refuse("trainer.temperature", "is 0, so all completions of a prompt would be equal", "give 1");
   if (common.do_eval) refuse("trainer.do_eval", "evaluating a method that samples is not built yet", "set it to false");
@@ -32,7 +29,11 @@ std::vector<const data::Example*> pointers(const std::vector<data::Example>& exa
 }  // namespace
 
 SamplingMethod::SamplingMethod(const Setting& setting, Keys keys)
-    : keys_(std::move(keys)), common_(setting.trainer.common), model_(setting.model), tokenizer_(setting.tokenizer) {
+    : keys_(std::move(keys)),
+      common_(setting.trainer.common),
+      model_(setting.model),
+      judges_(setting.side.rewards),
+      tokenizer_(setting.tokenizer) {
   if (tokenizer_) {
     encoder_.emplace(tokenizer_, data::EncoderOptions{});
     check_window(keys_.rollouts, common_,
@@ -62,7 +63,7 @@ data::Prepared SamplingMethod::prepare(const data::TypedRow& given) const {
   }
   data::Example& example = out.example.emplace();
   example.add_sequence(ids, std::vector<uint8_t>(ids.size(), 0));
-  example.set({row_column, data::Column::Per::example, std::vector<int64_t>{rows_.add(row.columns)}});
+  example.set({row_column, data::Column::Per::example, std::vector<int64_t>{rows_.add(row.columns, row.prompt)}});
   return out;
 }
 
@@ -140,7 +141,7 @@ std::vector<const data::Example*> SamplingMethod::prompts_of(BatchSource& rows, 
 
 SamplingMethod::Window SamplingMethod::in_micro_batches(std::vector<data::Example> examples,
                                                         const RolloutPlan& plan) const {
-  const auto each = size_t(micro_batch());
+  const size_t each = examples.size() / size_t(plan.steps_per_generation);
   Window out(size_t(plan.steps_per_generation));
   for (size_t i = 0; i < examples.size(); ++i) out[i / each].push_back(std::move(examples[i]));
   return out;
@@ -154,8 +155,8 @@ void SamplingMethod::record(const Rollouts& rollouts, const RolloutPlan& plan, i
 
 std::unique_ptr<BatchSource> SamplingMethod::source(std::unique_ptr<BatchSource> rows, const Sampler* sampler) {
   if (sampler)
-    rollouts_.emplace(
-        GroupRollouts::Setup{*model_, tokenizer_, rows_, keys_.rollouts, uint64_t(common_.shuffle_seed_train)});
+    rollouts_.emplace(GroupRollouts::Setup{*model_, tokenizer_, rows_, keys_.rollouts,
+                                           uint64_t(common_.shuffle_seed_train), judges_});
   if (sampler && !sampler->same_bits())
     log::info(
         "this family computes generated tokens in another order than those of a prompt: completions are scored "

@@ -77,6 +77,7 @@ class SamplingMethod : public Method {
   Keys keys_;
   TrainerConfig common_;
   std::shared_ptr<const models::Model> model_;  // null: rows are prepared, and nothing is computed
+  std::vector<SideModel> judges_;               // the section reward_model
   Reference reference_;
   RolloutSource* source_ = nullptr;  // owned by the trainer
   std::shared_ptr<const text::Tokenizer> tokenizer_;

@@ -307,7 +307,7 @@ void load_weights(const fs::path& folder, const models::LoadOptions& load, model
     const auto saved = models::load_model(folder, load);
     const c10::AutoGradMode no_grad(false);
     for (nn::Entry& entry : model.parameters().entries()) {
-      if (!entry.trainable) continue;
+      if (!entry.trainable || entry.adapter) continue;  // not of the model's files: a method's own
       const nn::Entry* other = saved->parameters().find(entry.path);
       if (!other || other->shard.sizes() != entry.shard.sizes())
         refuse(folder.string(), "its model has not the parameters of this run's; see " + entry.path,

@@ -36,8 +36,11 @@ struct XpoConfig {
   RolloutKeys rollouts = {.num_return_sequences = 2};
   ReferenceKeys reference;
 
-  static constexpr MethodFacts facts{
-      .rows = {data::RowKind::prompt}, .samples = true, .columns = true, .reference = SideModelUse::optional};
+  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
+                                     .samples = true,
+                                     .columns = true,
+                                     .reference = SideModelUse::optional,
+                                     .reward = SideModelUse::optional};
 
   static config::Section section() {
     return config::flat<&XpoConfig::own, &XpoConfig::rollouts, &XpoConfig::reference>(
