@@ -23,6 +23,21 @@ TEST(Interrupt, NotesTheFirstSignalAndGivesTheOldHandlersBack) {
   EXPECT_EQ(Interrupt().signal(), 0) << "a new one has seen nothing";
 }
 
+TEST(Interrupt, SaysAtOnceThatTheRunIsSaved) {
+  const auto said = [](int signal, bool speaks) {
+    testing::internal::CaptureStderr();
+    {
+      const Interrupt interrupt(speaks);
+      std::raise(signal);
+    }
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said(SIGTERM, true),
+            "stopping: the run is saved after this micro-batch; a second signal ends it without saving\n");
+  EXPECT_EQ(said(SIGTERM, false), "") << "only the first rank speaks";
+  EXPECT_EQ(said(SIGPIPE, true), "") << "nobody reads it";
+}
+
 TEST(InterruptDeathTest, TheSecondSignalEndsTheProcess) {
   EXPECT_EXIT(
       {
