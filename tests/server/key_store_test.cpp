@@ -12,6 +12,8 @@
 namespace easydel::server {
 namespace {
 
+namespace fs = std::filesystem;
+
 const Route chat{"POST", "/v1/chat/completions", Scope::generate, true, ""};
 const Route metrics{"GET", "/metrics", Scope::metrics, false, ""};
 
@@ -166,6 +168,7 @@ TEST(KeyStore, RefusesABrokenFile) {
   test::TemporaryFolder folder;
   const auto refusal = [&](std::string_view text) {
     test::write_file(folder / "keys.json", text);
+    fs::permissions(folder / "keys.json", fs::perms::owner_read | fs::perms::owner_write);
     return test::replaced(test::refusal([&] { Store store(folder / "keys.json"); }), folder.path().string() + "/", "");
   };
   EXPECT_EQ(refusal("{}"), "keys.json: is not a file of keys\n    it has an object with a list 'keys'");
@@ -183,6 +186,23 @@ TEST(KeyStore, RefusesABrokenFile) {
   test::write_file(folder / "keys2.json", "{}");
   EXPECT_THROW(store.keys.reload(), UserError);
   EXPECT_EQ(store.ask(secret), "200");
+}
+
+TEST(KeyStore, ItsFileIsForItsUserAlone) {
+  test::TemporaryFolder folder;
+  const fs::path file = folder / "keys.json";
+  test::write_file(folder / "before", "");
+  Store store(file);
+  store.keys.create({.name = "a"}, "admin");
+  store.keys.save();
+  EXPECT_TRUE(fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+  test::write_file(folder / "after", "");  // of other files nothing has changed
+  EXPECT_TRUE(fs::status(folder / "before").permissions() == fs::status(folder / "after").permissions());
+  for (const fs::perms more : {fs::perms::group_read, fs::perms::others_read}) {
+    fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write | more);
+    EXPECT_EQ(test::refusal([&] { Store again(file); }),
+              file.string() + ": can be read by other users\n    run: chmod 600 " + file.string());
+  }
 }
 
 TEST(KeyStore, SavesAgainAfterAWriteFailed) {

@@ -11,7 +11,7 @@ import pydantic
 import pytest
 from openai.types.responses import Response, ResponseStreamEvent
 
-from server import Server
+from server import MODEL, Server
 
 TOOL = {"name": "f", "description": "d", "parameters": {
     "type": "object", "properties": {"x": {"enum": ["a", "b"]}, "n": {"type": "integer", "minimum": 1, "maximum": 9}},
@@ -105,6 +105,65 @@ def test_formats_without_a_grammar_are_refused():
             "messages": [{"role": "user", "content": "a"}], "tools": [CHAT_TOOL], "tool_choice": "required"})
         assert status == 400
         assert "calls in the format 'pythonic' cannot be constrained" in body["error"]["message"]
+
+
+def test_token_ids_and_prompt_logprobs(server):
+    def post(path, **body):
+        status, _, answer = server.request("POST", path, {"temperature": 0, "max_tokens": 12, "return_token_ids": True, **body})
+        assert status == 200, answer
+        return answer
+
+    text = post("/v1/completions", prompt="Once upon a time", prompt_logprobs=2, logprobs=0)
+    choice = text["choices"][0]
+    ids = choice["prompt_token_ids"]
+    assert ids == server.request("POST", "/tokenize", {"prompt": "Once upon a time"})[2]["tokens"]
+    assert server.request("POST", "/detokenize", {"tokens": choice["token_ids"]})[2]["prompt"].strip() == choice["text"].strip()
+    assert len(choice["token_ids"]) == text["usage"]["completion_tokens"]
+    echoed = post("/v1/completions", prompt=ids, echo=True, logprobs=2, max_tokens=0)["choices"][0]["logprobs"]
+    assert len(choice["prompt_logprobs"]) == len(ids) and choice["prompt_logprobs"][0] is None
+    for id, row, known in zip(ids[1:], choice["prompt_logprobs"][1:], echoed["token_logprobs"][1:]):
+        assert row[str(id)]["logprob"] == known and len(row) in (2, 3)
+        assert [one["rank"] for one in row.values()][:2] == [1, 2]
+
+    messages = [{"role": "user", "content": "Hi"}]
+    chat = post("/v1/chat/completions", messages=messages, prompt_logprobs=0)
+    assert chat["prompt_token_ids"] == server.request("POST", "/tokenize", {"messages": messages})[2]["tokens"]
+    assert len(chat["prompt_logprobs"]) == len(chat["prompt_token_ids"]) == chat["usage"]["prompt_tokens"]
+    assert all(len(row) == 1 for row in chat["prompt_logprobs"][1:])
+    plain = server.request("POST", "/v1/chat/completions", {"messages": messages, "max_tokens": 3})[2]
+    assert "prompt_token_ids" not in plain and "token_ids" not in plain["choices"][0]
+    for path, body, whole in (("/v1/chat/completions", {"messages": messages}, chat), ("/v1/completions", {"prompt": ids}, text)):
+        request = {"temperature": 0, "max_tokens": 12, "return_token_ids": True, "stream": True, **body}
+        events = [json.loads(line[6:]) for line in server.request("POST", path, request)[2].splitlines() if line.startswith("data: {")]
+        streamed = [id for event in events for choice in event["choices"] for id in choice.get("token_ids") or []]
+        assert streamed == whole["choices"][0]["token_ids"]
+        first = events[0] if "messages" in body else events[0]["choices"][0]
+        assert first["prompt_token_ids"] == (whole if "messages" in body else whole["choices"][0])["prompt_token_ids"]
+    status, _, refused = server.request("POST", "/v1/completions", {"prompt": "a", "prompt_logprobs": 1, "stream": True})
+    assert status == 400 and refused["error"]["param"] == "prompt_logprobs"
+
+
+def test_a_fingerprint_names_the_weights(server, tmp_path):
+    def fingerprint_of(one):
+        named = one.request("GET", "/v1/models")[2]["data"][0]["fingerprint"]
+        assert one.request("GET", "/props")[2]["models"][0]["fingerprint"] == named
+        assert one.request("POST", "/v1/completions", {"prompt": "a", "max_tokens": 1})[2]["system_fingerprint"] == named
+        assert "fingerprint " + named in one.log()
+        return named
+
+    copy = tmp_path / "other-name"
+    shutil.copytree(MODEL, copy)
+    own = fingerprint_of(server)
+    assert len(own) == 19 and own.startswith("fp_")
+    with Server(model=copy) as same:
+        assert fingerprint_of(same) == own
+    with Server("--set", "loader.dtype=bf16", model=copy) as other:
+        assert fingerprint_of(other) != own
+    weights = bytearray((copy / "model.safetensors").read_bytes())
+    weights[-2] ^= 1
+    (copy / "model.safetensors").write_bytes(weights)
+    with Server(model=copy) as changed:
+        assert fingerprint_of(changed) != own
 
 
 # Responses

@@ -8,6 +8,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/elarge/fingerprint.h"
 #include "easydel/elarge/served_model.h"
 #include "easydel/models/embedding.h"
 #include "easydel/models/model.h"
@@ -151,6 +152,7 @@ server::ServedModel served_encoder(std::shared_ptr<const models::Model> model,
   out.created = server::seconds_since_1970();
   out.max_model_len = max_tokens(*model);
   out.root = config.model.name_or_path;
+  out.fingerprint = fingerprint(*model, formats_of(config));
   out.config = config.esurge;
   out.tokenizer = std::move(tokenizer);
   auto encoder = std::make_shared<EncoderBehindServer>(model);

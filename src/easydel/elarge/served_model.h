@@ -10,11 +10,16 @@
 
 namespace easydel::elarge {
 
+std::shared_ptr<esurge::Engine> make_engine(std::shared_ptr<const models::Model> model,
+                                            std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config);
+
 server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,
                                  std::shared_ptr<const text::Tokenizer> tokenizer, const models::Model& model,
                                  const Config& config);
 
 std::string served_name(const Config& config);
+// What the run chose of number formats, which the fingerprint of a model depends on.
+std::string formats_of(const Config& config);
 
 // Whether a model has no language head and so embeds or classifies whole texts instead of generating.
 bool is_encoder(const models::Model& model);

@@ -2,6 +2,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/elarge/fingerprint.h"
 #include "easydel/elarge/served_model.h"
 #include "easydel/models/model.h"
 #include "easydel/server/route_context.h"
@@ -34,6 +35,17 @@ std::string served_name(const Config& config) {
   if (!files::exists(given)) return config.model.name_or_path;
   const std::filesystem::path folder = given.has_filename() ? given : given.parent_path();
   return folder.extension() == ".gguf" ? folder.stem().string() : folder.filename().string();
+}
+
+std::string formats_of(const Config& config) {
+  return to_json(config::write(config.quantization)) + to_json(config::write(config.base_config.values));
+}
+
+std::shared_ptr<esurge::Engine> make_engine(std::shared_ptr<const models::Model> model,
+                                            std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config) {
+  esurge::EngineSetup setup{.model = std::move(model), .tokenizer = std::move(tokenizer), .config = config.esurge};
+  setup.fingerprint = fingerprint(*setup.model, formats_of(config));
+  return std::make_shared<esurge::Engine>(std::move(setup));
 }
 
 server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,

@@ -99,9 +99,7 @@ class TorchSession final : public Session {
     return {kept, &*kept->trainer};
   }
 
-  std::shared_ptr<esurge::Engine> build_esurge() override {
-    return std::make_shared<esurge::Engine>(esurge::EngineSetup{model(), tokenizer_if_any(), config_.esurge});
-  }
+  std::shared_ptr<esurge::Engine> build_esurge() override { return make_engine(model(), tokenizer_if_any(), config_); }
 
   server::ServedModel build_served_model() override {
     if (is_encoder(*model())) return served_encoder(model(), tokenizer_if_any(), config_);

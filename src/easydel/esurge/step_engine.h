@@ -27,6 +27,7 @@ struct EngineSetup {
   // Number of pages of each kind, instead of what the free memory allows.
   std::optional<int64_t> pages = std::nullopt;
   std::optional<std::string> chat_template = std::nullopt;  // instead of the tokenizer's
+  std::string fingerprint = {};                             // of the model; empty: results have none
 };
 
 struct EngineInfo {

@@ -66,6 +66,7 @@ struct StepEngine::Parts {
     setup.model->head();
     runner.reserve(options.budget);
     info.name = setup.config.esurge_name.value_or(setup.model->folder().filename().string());
+    info.fingerprint = setup.fingerprint;
     info.vocabulary = runner.facts().vocabulary;
     info.options = options;
     if (!setup.config.silent_mode) log::info("esurge: ", options.describe());

@@ -16,6 +16,17 @@ ApiError out_of_tokens() {
           .type = "insufficient_quota"};
 }
 
+// A result whose only answer is there several times.
+esurge::RequestOutput repeated(const esurge::RequestOutput& output, int64_t copies) {
+  esurge::RequestOutput out = output;
+  if (output.outputs.empty()) return out;
+  for (int64_t i = 1; i < copies; ++i) {
+    out.outputs.push_back(output.outputs.front());
+    out.outputs.back().index = i;
+  }
+  return out;
+}
+
 }  // namespace
 
 class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
@@ -30,7 +41,7 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
 
  private:
   struct Part {
-    int64_t id = -1, prompt_tokens = 0, generated = 0, cached = 0;
+    int64_t id = -1, prompt_tokens = 0, generated = 0, cached = 0, copies = 1;
     bool counts_answer = true, finished = false;
   };
   void take(size_t index, esurge::RequestOutput output);
@@ -87,7 +98,7 @@ void AnswerJob::count(Part& part, const esurge::RequestOutput& output) {
   for (const Part& one : parts_) {
     usage_.prompt_tokens += one.prompt_tokens;
     usage_.cached_tokens += one.cached;
-    if (one.counts_answer) usage_.completion_tokens += one.generated;
+    if (one.counts_answer) usage_.completion_tokens += one.generated * one.copies;
   }
   usage_.processing_time = std::max(usage_.processing_time, output.processing_time);
   usage_.tokens_per_second = output.tokens_per_second;
@@ -116,7 +127,10 @@ void AnswerJob::handle(size_t index, const esurge::RequestOutput& output) {
       abort_parts();
       return finish();
     }
-    writer_->add(*call_, index, output, usage_);
+    if (part.copies > 1)
+      writer_->add(*call_, index, repeated(output, part.copies), usage_);
+    else
+      writer_->add(*call_, index, output, usage_);
     if (!std::ranges::all_of(parts_, &Part::finished)) return;
     writer_->end(*call_, usage_);
     finish();
@@ -137,7 +151,7 @@ void AnswerJob::take(size_t index, esurge::RequestOutput output) {
 void AnswerJob::start(std::vector<AnswerPart> parts) {
   call_->record.model = model_->id;
   for (const AnswerPart& part : parts) {
-    parts_.push_back({.prompt_tokens = part.prompt_tokens, .counts_answer = part.counts_answer});
+    parts_.push_back({.prompt_tokens = part.prompt_tokens, .copies = part.copies, .counts_answer = part.counts_answer});
     usage_.prompt_tokens += part.prompt_tokens;
     usage_.truncated_tokens += part.truncated_tokens;
   }

@@ -33,6 +33,7 @@ class AnswerWriter {
 struct AnswerPart {
   esurge::Request request = {};
   int64_t prompt_tokens = 0, truncated_tokens = 0;
+  int64_t copies = 1;         // the writer gets the only answer this often, as choices 0 to copies - 1
   bool counts_answer = true;  // false: what the engine generates is not part of the answer
 };
 

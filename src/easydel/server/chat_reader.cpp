@@ -135,6 +135,7 @@ void append(ChatPiece& whole, ChatPiece piece) {
       known->arguments += call.arguments;
   }
   std::ranges::move(piece.logprobs, std::back_inserter(whole.logprobs));
+  append_ids(whole.token_ids, std::move(piece.token_ids));
   if (!piece.finish_reason.empty()) whole.finish_reason = std::move(piece.finish_reason);
 }
 

@@ -7,6 +7,7 @@
 #include "easydel/server/chat_reader.h"
 #include "easydel/server/completion_json.h"
 #include "easydel/server/conversation_answer.h"
+#include "easydel/server/prompt_tokens.h"
 #include "easydel/server/route_context.h"
 
 namespace easydel::server {
@@ -20,6 +21,8 @@ class ChatWriter final : public AnswerWriter {
         head_(std::move(head)),
         headers_(std::move(headers)),
         streamed_(fields.stream),
+        shows_ids_(fields.return_token_ids),
+        prompt_(reading_->model->tokenizer, reading_->prompt, fields),
         stream_(CompletionStream::Kind::chat, head_, reading_->top_logprobs.has_value(),
                 fields.stream_options && fields.stream_options->include_usage,
                 fields.stream_options && fields.stream_options->continuous_usage_stats) {
@@ -33,7 +36,7 @@ class ChatWriter final : public AnswerWriter {
     if (!streamed_) return;
     call.begin_events(headers_);
     std::string events;
-    for (const ChatPiece& piece : whole_) events += stream_.begin(piece.index);
+    for (const ChatPiece& piece : whole_) events += stream_.begin(piece.index, prompt_.members({}));
     call.exchange().write(events);
   }
 
@@ -43,6 +46,7 @@ class ChatWriter final : public AnswerWriter {
       ChatPiece& whole = whole_[size_t(one.index)];
       if (!whole.finish_reason.empty()) continue;
       ChatPiece piece = readers_[size_t(one.index)].read(one);
+      if (shows_ids_) piece.token_ids = one.token_ids;
       if (streamed_) events += stream_.piece(piece, with_reasoning(usage));
       if (streamed_)
         whole.finish_reason = piece.finish_reason;
@@ -50,6 +54,7 @@ class ChatWriter final : public AnswerWriter {
         append(whole, std::move(piece));
     }
     if (!events.empty()) call.exchange().write(events);
+    if (!streamed_ && !output.prompt_logprobs.empty()) prompt_members_ = prompt_.members(output.prompt_logprobs);
   }
 
   void end(Call& call, const TokenUsage& usage) override {
@@ -58,8 +63,9 @@ class ChatWriter final : public AnswerWriter {
       call.exchange().end();
       return;
     }
-    HttpResponse out =
-        json_response(200, chat_completion(head_, whole_, reading_->top_logprobs.has_value(), with_reasoning(usage)));
+    if (prompt_members_.empty()) prompt_members_ = prompt_.members({});
+    HttpResponse out = json_response(200, chat_completion(head_, whole_, reading_->top_logprobs.has_value(),
+                                                          with_reasoning(usage), prompt_members_));
     std::ranges::move(headers_, std::back_inserter(out.headers));
     call.respond(std::move(out));
   }
@@ -79,7 +85,9 @@ class ChatWriter final : public AnswerWriter {
   std::shared_ptr<const ChatReading> reading_;
   CompletionHead head_;
   std::vector<Header> headers_;
-  bool streamed_;
+  bool streamed_, shows_ids_;
+  PromptTokens prompt_;
+  std::string prompt_members_;
   CompletionStream stream_;
   std::vector<ChatReader> readers_;
   std::vector<ChatPiece> whole_;  // of a stream only the finish reasons

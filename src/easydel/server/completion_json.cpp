@@ -59,6 +59,10 @@ std::string text_logprobs(const TextPiece& piece) {
              list([](const Token& token) { return std::to_string(token.text_offset); }), "}");
 }
 
+std::string token_ids_member(const std::optional<std::vector<int32_t>>& ids) {
+  return ids ? R"(,"token_ids":)" + id_list_text(*ids) : "";
+}
+
 std::string tool_call(const ToolCallPiece& call, bool streamed) {
   const bool first = !call.id.empty();
   std::string out = "{";
@@ -82,6 +86,17 @@ std::string event(const std::string& json) { return "data: " + json + "\n\n"; }
 constexpr std::string_view last_event = "data: [DONE]\n\n";
 
 }  // namespace
+
+void append_ids(std::optional<std::vector<int32_t>>& whole, std::optional<std::vector<int32_t>> ids) {
+  if (!whole)
+    whole = std::move(ids);
+  else if (ids)
+    whole->insert(whole->end(), ids->begin(), ids->end());
+}
+
+std::string id_list_text(std::span<const int32_t> ids) {
+  return "[" + joined(ids, [](int32_t id) { return std::to_string(id); }) + "]";
+}
 
 std::string logprob_text(float logprob) {
   if (!std::isfinite(logprob)) return "-9999.0";
@@ -108,7 +123,7 @@ std::string new_completion_id(std::string_view prefix) {
 }
 
 std::string chat_completion(const CompletionHead& head, const std::vector<ChatPiece>& choices, bool logprobs,
-                            const TokenUsage& usage) {
+                            const TokenUsage& usage, const std::string& prompt_members) {
   const auto choice = [logprobs](const ChatPiece& piece) {
     // A call or nothing but reasoning has no content; an empty answer has an empty one.
     const bool without = piece.content.empty() && (!piece.tool_calls.empty() || !piece.reasoning_content.empty());
@@ -118,17 +133,18 @@ std::string chat_completion(const CompletionHead& head, const std::vector<ChatPi
     if (!piece.tool_calls.empty()) message += R"(,"tool_calls":)" + tool_calls(piece.tool_calls, false);
     return str(R"({"index":)", piece.index, R"(,"message":)", message, R"(},"logprobs":)",
                logprobs ? chat_logprobs(piece.logprobs) : "null", R"(,"finish_reason":)",
-               text_or_null(piece.finish_reason), "}");
+               text_or_null(piece.finish_reason), token_ids_member(piece.token_ids), "}");
   };
   return "{" + head_fields(head, "chat.completion") + R"(,"choices":[)" + joined(choices, choice) + R"(],"usage":)" +
-         usage_json(usage) + "}";
+         usage_json(usage) + prompt_members + "}";
 }
 
 std::string text_completion(const CompletionHead& head, const std::vector<TextPiece>& choices,
                             const TokenUsage& usage) {
   const auto choice = [](const TextPiece& piece) {
     return str(R"({"index":)", piece.index, R"(,"text":)", json_text(piece.text), R"(,"logprobs":)",
-               text_logprobs(piece), R"(,"finish_reason":)", text_or_null(piece.finish_reason), "}");
+               text_logprobs(piece), R"(,"finish_reason":)", text_or_null(piece.finish_reason),
+               token_ids_member(piece.token_ids), piece.prompt_members, "}");
   };
   return "{" + head_fields(head, "text_completion") + R"(,"choices":[)" + joined(choices, choice) + R"(],"usage":)" +
          usage_json(usage) + "}";
@@ -141,22 +157,23 @@ CompletionStream::CompletionStream(Kind kind, CompletionHead head, bool logprobs
       include_usage_(include_usage),
       continuous_(include_usage && continuous) {}
 
-std::string CompletionStream::chunk(const std::string& choices, const TokenUsage* usage) const {
+std::string CompletionStream::chunk(const std::string& choices, const TokenUsage* usage,
+                                    const std::string& members) const {
   const std::string_view object = kind_ == Kind::chat ? "chat.completion.chunk" : "text_completion";
   std::string out = "{" + head_fields(head_, object) + R"(,"choices":[)" + choices + "]";
   if (include_usage_) out += R"(,"usage":)" + (usage ? usage_json(*usage) : "null");
-  return event(out + "}");
+  return event(out + members + "}");
 }
 
 std::string CompletionStream::choice(int64_t index, const std::string& delta, const std::string& logprobs,
-                                     const std::string& finish_reason) const {
+                                     const std::string& finish_reason, const std::string& members) const {
   return str(R"({"index":)", index, ",", delta, R"(,"logprobs":)", logprobs, R"(,"finish_reason":)",
-             text_or_null(finish_reason), "}");
+             text_or_null(finish_reason), members, "}");
 }
 
-std::string CompletionStream::begin(int64_t index) const {
+std::string CompletionStream::begin(int64_t index, const std::string& prompt_members) const {
   check(kind_ == Kind::chat, "only a chat's choice has a role");
-  return chunk(choice(index, R"("delta":{"role":"assistant","content":""})", "null", ""), nullptr);
+  return chunk(choice(index, R"("delta":{"role":"assistant","content":""})", "null", ""), nullptr, prompt_members);
 }
 
 std::string CompletionStream::piece(const ChatPiece& piece, const TokenUsage& usage) const {
@@ -167,18 +184,20 @@ std::string CompletionStream::piece(const ChatPiece& piece, const TokenUsage& us
   if (!piece.content.empty()) add(R"("content":)" + json_text(piece.content));
   if (!piece.tool_calls.empty()) add(R"("tool_calls":)" + tool_calls(piece.tool_calls, true));
   std::string out;
-  // Log-probs of tokens without text, such as the end token, come with an empty delta.
+  // Log-probs and ids of tokens without text, such as the end token, come with an empty delta.
   const bool has_logprobs = logprobs_ && !piece.logprobs.empty();
-  if (!delta.empty() || has_logprobs)
-    out = chunk(
-        choice(piece.index, R"("delta":{)" + delta + "}", has_logprobs ? chat_logprobs(piece.logprobs) : "null", ""),
-        shown);
+  const bool has_ids = piece.token_ids && !piece.token_ids->empty();
+  if (!delta.empty() || has_logprobs || has_ids)
+    out = chunk(choice(piece.index, R"("delta":{)" + delta + "}", has_logprobs ? chat_logprobs(piece.logprobs) : "null",
+                       "", has_ids ? token_ids_member(piece.token_ids) : ""),
+                shown);
   if (piece.finish_reason.empty()) return out;
   return out + chunk(choice(piece.index, R"("delta":{})", "null", piece.finish_reason), shown);
 }
 
 std::string CompletionStream::piece(const TextPiece& piece, const TokenUsage& usage) const {
-  return chunk(choice(piece.index, R"("text":)" + json_text(piece.text), text_logprobs(piece), piece.finish_reason),
+  return chunk(choice(piece.index, R"("text":)" + json_text(piece.text), text_logprobs(piece), piece.finish_reason,
+                      token_ids_member(piece.token_ids) + piece.prompt_members),
                continuous_ ? &usage : nullptr);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,8 +48,9 @@ struct ChatPiece {
   std::string content = {}, reasoning_content = {};
   std::vector<ToolCallPiece> tool_calls = {};
   std::vector<TokenLogprobEntry> logprobs = {};
-  std::string finish_reason = {};  // "stop", "length", "tool_calls"; empty: it goes on
-  std::string stop = {};           // the stop string that ended it; empty: something else did
+  std::optional<std::vector<int32_t>> token_ids = {};  // of the answer; null: not wanted
+  std::string finish_reason = {};                      // "stop", "length", "tool_calls"; empty: it goes on
+  std::string stop = {};                               // the stop string that ended it; empty: something else did
 };
 
 // The same of a completion. `tokens` and so on only where log-probs were asked for.
@@ -65,11 +67,14 @@ struct TextPiece {
   };
   std::vector<Token> tokens = {};
   bool has_logprobs = false;
+  std::optional<std::vector<int32_t>> token_ids = {};  // of the answer; null: not wanted
+  std::string prompt_members = {};                     // of the choice's object (prompt_tokens.h); empty: none
   std::string finish_reason = {};
 };
 
+// `prompt_members`: of the object, about its prompt (prompt_tokens.h); empty: none.
 std::string chat_completion(const CompletionHead& head, const std::vector<ChatPiece>& choices, bool logprobs,
-                            const TokenUsage& usage);
+                            const TokenUsage& usage, const std::string& prompt_members = "");
 std::string text_completion(const CompletionHead& head, const std::vector<TextPiece>& choices, const TokenUsage& usage);
 
 // Writes the events of one answer, each as "data: {...}\n\n".
@@ -79,7 +84,8 @@ class CompletionStream {
   // include_usage: stream_options.include_usage; continuous: continuous_usage_stats.
   CompletionStream(Kind kind, CompletionHead head, bool logprobs, bool include_usage, bool continuous);
 
-  std::string begin(int64_t index) const;  // of a chat's choice: its role
+  // Of a chat's choice: its role, and members of the chunk about the prompt.
+  std::string begin(int64_t index, const std::string& prompt_members = "") const;
   std::string piece(const ChatPiece& piece,
                     const TokenUsage& usage) const;  // a delta, then the finish reason if it has one
   std::string piece(const TextPiece& piece, const TokenUsage& usage) const;
@@ -88,14 +94,17 @@ class CompletionStream {
   std::string fail(const ApiError& error, std::string_view path, std::string_view request_id) const;
 
  private:
-  std::string chunk(const std::string& choices, const TokenUsage* usage) const;
+  std::string chunk(const std::string& choices, const TokenUsage* usage, const std::string& members = "") const;
   std::string choice(int64_t index, const std::string& delta, const std::string& logprobs,
-                     const std::string& finish_reason) const;
+                     const std::string& finish_reason, const std::string& members = "") const;
   Kind kind_;
   CompletionHead head_;
   bool logprobs_, include_usage_, continuous_;
 };
 
+// Adds ids that are new to those that were there.
+void append_ids(std::optional<std::vector<int32_t>>& whole, std::optional<std::vector<int32_t>> ids);
+std::string id_list_text(std::span<const int32_t> ids);  // "[1,2]"
 // The list of content's log-probs in chats and responses.
 std::string logprob_list(const std::vector<TokenLogprobEntry>& tokens);
 // The shortest text that reads back as the same float; -inf is -9999.0, as in OpenAI's answers.

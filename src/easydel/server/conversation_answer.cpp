@@ -77,6 +77,7 @@ ConversationAnswer prepare_conversation(const RouteContext& context, const Api& 
                           .restricted = !choice.names.empty(),
                           .content = content_of(request, sampling.guided_decoding)};
   if (request.chat.logprobs.value_or(false)) sampling.logprobs = request.chat.top_logprobs.value_or(0);
+  const int64_t copies = take_equal_answers(sampling);
   separate_prefixes(context, call, sampling);
 
   ConversationPrompt prompt = render_conversation(context.config, *out.model, request.conversation);
@@ -91,6 +92,7 @@ ConversationAnswer prepare_conversation(const RouteContext& context, const Api& 
   if (request.chat.echo) reading->prefix = text_of(request.conversation.messages.items.back(), "content");
 
   AnswerPart part;
+  part.copies = copies;
   rules.begun = reading->options.begun;
   rules.thinking = reading->options.thinking;
   part.request.constraint = text::answer_language(reading->format, rules);
@@ -102,7 +104,7 @@ ConversationAnswer prepare_conversation(const RouteContext& context, const Api& 
   part.request.prompt = std::move(fitted.prompt);
   part.request.request_id = call.id();
   sampling.skip_special_tokens = reading->engine_skips_special_tokens();
-  sampling.return_token_ids = reading->needs_tokens();
+  sampling.return_token_ids = reading->needs_tokens() || fields.return_token_ids;
   sampling.output_kind = fields.stream ? esurge::OutputKind::delta : esurge::OutputKind::final_only;
   part.request.sampling = std::move(sampling);
   out.reading = std::move(reading);

@@ -71,6 +71,7 @@ std::string cut_after_last_message(std::string text, const Value& messages) {
 
 ConversationPrompt render_conversation(const ServeConfig& config, const ServedModel& model,
                                        const ConversationFields& fields) {
+  if (model.encoder) refuse("model", str("'", model.id, "' generates no text"), "use /v1/embeddings or /v1/classify");
   std::shared_ptr<const text::ChatRenderer> renderer = model.renderer;
   if (fields.chat_template) {
     if (!config.allow_request_templates)

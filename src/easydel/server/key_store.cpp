@@ -10,6 +10,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/server/private_files.h"
 
 namespace easydel::server {
 namespace {
@@ -99,6 +100,7 @@ bool equals_in_constant_time(std::string_view given, std::string_view stored) {
 KeyStore::KeyStore(KeyStoreOptions options) : options_(std::move(options)) {
   if (options_.admin_key) admin_hash_ = files::sha256(*options_.admin_key);
   if (options_.file.empty() || !files::exists(options_.file)) return;
+  check_private(options_.file);
   keys_ = read_file();
   audit_ = read_audit(parse_json(files::read(options_.file), options_.file.string()), options_.file.string());
 }
@@ -150,6 +152,7 @@ void KeyStore::save() {
     changed_ = false;
   }
   try {
+    const PrivateFiles private_files;
     files::write(options_.file, text);
   } catch (const UserError&) {
     std::lock_guard lock(mutex_);

@@ -153,6 +153,7 @@ void props(const RouteContext& context, Call& call) {
   for (const auto& model : context.models.all()) {
     Value one = names_of_parsers(*model), defaults = Value::map();
     one.set("max_model_len", Value::integer(model->max_model_len));
+    one.set("fingerprint", Value::text(model->fingerprint));
     one.set("max_num_seqs", Value::integer(model->config.max_num_seqs));
     const esurge::SamplingParams sampling = sampling_of({}, std::nullopt, *model);
     defaults.set("temperature", Value::number(sampling.temperature));

@@ -111,6 +111,12 @@ SamplingParams sampling_of(const GenerationFields& fields, std::optional<int64_t
   return out;
 }
 
+int64_t take_equal_answers(SamplingParams& sampling) {
+  if (!sampling.greedy()) return 1;
+  sampling.best_of = std::nullopt;  // the best of equal answers is any of them
+  return std::exchange(sampling.n, 1);
+}
+
 std::optional<int64_t> default_max_tokens(const ServedModel& model) { return model.defaults.max_new_tokens; }
 
 FittedRequest fit_request(std::vector<text::TokenId> prompt, const SamplingParams& sampling, const ServedModel& model) {

@@ -16,6 +16,10 @@ namespace easydel::server {
 esurge::SamplingParams sampling_of(const GenerationFields& fields, std::optional<int64_t> max_tokens,
                                    const ServedModel& model);
 
+// Number of equal answers that are wanted of a request at temperature 0, which is changed to ask for one; 1: the
+// request is as it was.
+int64_t take_equal_answers(esurge::SamplingParams& sampling);
+
 // max_new_tokens of generation_config.json, if it has one.
 std::optional<int64_t> default_max_tokens(const ServedModel& model);
 

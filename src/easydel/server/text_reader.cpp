@@ -110,6 +110,8 @@ void append(TextPiece& whole, TextPiece piece) {
   whole.text += piece.text;
   whole.has_logprobs |= piece.has_logprobs;
   std::ranges::move(piece.tokens, std::back_inserter(whole.tokens));
+  append_ids(whole.token_ids, std::move(piece.token_ids));
+  if (whole.prompt_members.empty()) whole.prompt_members = std::move(piece.prompt_members);
   if (!piece.finish_reason.empty()) whole.finish_reason = std::move(piece.finish_reason);
 }
 

@@ -32,6 +32,7 @@ class TextReader {
   // What is new. The output's text, tokens and log-probabilities are those since the last call; `prompt_logprobs` comes
   // with the first one.
   TextPiece read(const esurge::CompletionOutput& output, const std::vector<esurge::TokenLogprobs>& prompt_logprobs);
+  bool has_answer() const { return reading_->has_answer; }
 
  private:
   void echo(const std::vector<esurge::TokenLogprobs>& prompt_logprobs, TextPiece& piece);
