@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import select
 import socket
 import ssl
@@ -322,6 +323,33 @@ def crowds(target, scale):
         time.sleep(0.2)
         statuses.append(target.post(CHAT, chat())[0])
     yield "after clients that left", statuses[-1], (200,)
+
+
+@attack
+def idle(target, scale):
+    """Connections that do nothing or have sent half a head: within the limits they stay, beyond them they are told so."""
+    count = min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200, max(50, int(10_000 * scale)))
+    held, poll = {}, select.poll()
+    try:
+        for i in range(count):
+            one = target.connect(5)
+            held[one.fileno()] = one
+            poll.register(one, select.POLLIN)
+            if i % 2:
+                one.sendall(target.head("POST", CHAT))
+        yield f"a new client beside {len(held)} idle ones", target.post(CHAT, chat())[0], (200, 503)
+        told = [status_of(read_all(held[file], 2, head_only=True)) for file, _ in poll.poll(500)]
+        # One that has sent nothing is closed without a word when its time is over.
+        yield f"{len(told)} connections that were ended", max(told, default=503), (CLOSED, 408, 503)
+        yield "the same", min(told, default=408), (CLOSED, 408, 503)
+    finally:
+        for one in held.values():
+            one.close()
+    statuses = [503]
+    while statuses[-1] == 503 and len(statuses) < 50:  # until the server has seen that they are closed
+        statuses.append(target.post(CHAT, chat())[0])
+        time.sleep(0.1)
+    yield "after idle clients", statuses[-1], (200,)
 
 
 def resources(pid):
