@@ -232,13 +232,13 @@ TEST(Eval, BenchmarksAreCheckedBeforeAnythingIsComputed) {
       test::run_program({"elarge", file}, {.environment = fake({{"FAKE_MODE", "refuses"}})})
           .err.ends_with("trainer.benchmarks[0]: there is no task 'helaswag'\n    did you mean 'hellaswag'?\n"));
   EXPECT_FALSE(std::filesystem::exists(folder / "out/a"));
-  EXPECT_EQ(test::run_program({"elarge", file, "--set", "trainer.benchmarks=[{tasks: copa, include_path: /nowhere}]"},
-                              {.environment = fake()})
-                .err,
-            file +
-                ":3:170: trainer.benchmarks[0].include_path: there is no folder '/nowhere'\n"
-                "    give the folder with the tasks' YAML files\n1 problem in " +
-                file + "; nothing was run.\n");
+  EXPECT_EQ(
+      test::run_program({"elarge", file, "--set", "trainer.benchmarks=[{tasks: copa, include_path: /nowhere}]"},
+                        {.environment = fake()})
+          .err,
+      "--set trainer.benchmarks=[{tasks: copa, include_path: /nowhere}]: trainer.benchmarks[0].include_path: there "
+      "is no folder '/nowhere'\n    give the folder with the tasks' YAML files\n1 problem in " +
+          file + "; nothing was run.\n");
 }
 
 TEST(Eval, SurvivesAHarnessThatDies) {
