@@ -342,6 +342,15 @@ def test_the_page_has_its_policy(server):
     assert headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'sha256-")
 
 
+def test_the_routes_are_shown(server):
+    status, headers, text = server.request("GET", "/docs")
+    assert status == 200 and headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'sha256-")
+    document = server.request("GET", "/openapi.json")[2]
+    for path, methods in document["paths"].items():
+        for method in methods:
+            assert f"<code>{method.upper()} {path}</code>" in text
+
+
 def test_a_client_that_leaves_is_not_computed_for(server):
     body = json.dumps({"messages": [{"role": "user", "content": "a"}], "max_tokens": 200, "stream": True, "ignore_eos": True}).encode()
     for read in (0, 200):

@@ -4,12 +4,14 @@
 #include <cstdlib>
 #include <iostream>
 #include <optional>
+#include <vector>
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/cli/commands.h"
 #include "easydel/cli/line_editor.h"
 #include "easydel/cli/model_session.h"
+#include "easydel/cli/remote_model.h"
 
 namespace easydel::cli {
 namespace {
@@ -56,8 +58,7 @@ std::string unknown_command(const std::string& line) {
 int run_chat(const ChatOptions& options) {
   generation::GenerationConfig generation = generation_flags(options);
   const std::optional<std::string> chat_template = template_of(options);
-  const ModelSession model = open_session(options);
-  choose_seed(model.folder, generation);
+  const Generator generator(options, generation);
   const bool terminal = ::isatty(STDIN_FILENO) && ::isatty(STDERR_FILENO);
   if (terminal) std::cerr << "/help lists the commands, Ctrl-D quits.\n";
   const std::unique_ptr<LineEditor> input = lines_from_input(terminal);
@@ -92,7 +93,8 @@ int run_chat(const ChatOptions& options) {
     std::string reply;
     {
       const StopOnInterrupt interrupts;
-      reply = model.session->generate(request).at(0).text;
+      const std::vector<elarge::Generated> replies = generator.generate(request);
+      if (!replies.empty()) reply = replies[0].text;  // none: stopped before it began
     }
     print("\n");
     conversation.items.push_back(chat_message("assistant", reply));

@@ -38,6 +38,7 @@ struct ModelOptions {
   std::string chat_template;     // file that replaces the tokenizer's template; empty: none
   std::string adapter;           // folder of an adapter over the model; empty: none
   bool random_weights = false;   // generate from random values where the folder has no weights
+  std::string server, key_file;  // address of a server that answers instead, and the file with its API key
 };
 struct GenerateOptions : ModelOptions {
   std::vector<std::string> prompts;

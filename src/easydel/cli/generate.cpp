@@ -10,6 +10,7 @@
 #include "easydel/cli/commands.h"
 #include "easydel/cli/model_session.h"
 #include "easydel/cli/prompts.h"
+#include "easydel/cli/remote_model.h"
 #include "easydel/mesh/world.h"
 #include "easydel/text/constrain/constraint.h"
 
@@ -17,7 +18,7 @@ namespace easydel::cli {
 namespace {
 
 Value line_of(const elarge::Generated& reply, size_t index, const Prompt& prompt,
-              const generation::GenerationConfig& generation) {
+              const generation::GenerationConfig& generation, bool counted) {
   Value line = Value::map();
   line.set("index", Value::integer(int64_t(index)));
   if (prompt.is_conversation())
@@ -25,8 +26,10 @@ Value line_of(const elarge::Generated& reply, size_t index, const Prompt& prompt
   else
     line.set("prompt", Value::text(prompt.text));
   line.set("text", Value::text(reply.text));
-  line.set("prompt_tokens", Value::integer(reply.prompt_tokens));
-  line.set("new_tokens", Value::integer(reply.new_tokens));
+  if (counted) {
+    line.set("prompt_tokens", Value::integer(reply.prompt_tokens));
+    line.set("new_tokens", Value::integer(reply.new_tokens));
+  }
   line.set("finish_reason", Value::text(reply.finish_reason));
   if (reply.score) line.set("score", Value::number(*reply.score));
   if (generation.given.contains("seed")) line.set("seed", Value::integer(int64_t(generation.seed)));
@@ -48,6 +51,24 @@ std::shared_ptr<const text::constrain::Automaton> constraint_of(const GenerateOp
   if (given.size() > 1)
     refuse("easydel generate", given[0].first + " and " + given[1].first + " are two constraints", "give one of them");
   return given.empty() ? nullptr : text::constrain::compile(given[0].second);
+}
+
+// The same as members of a request to a server.
+Value constraint_members(const GenerateOptions& options) {
+  Value out = Value::map();
+  if (options.json_schema) out.set("guided_json", parse_json(files::read(*options.json_schema), *options.json_schema));
+  if (options.json_object) {
+    Value kind = Value::map();
+    kind.set("json_object", Value::boolean(true));
+    out.set("structured_outputs", std::move(kind));
+  }
+  if (options.regex) out.set("guided_regex", Value::text(*options.regex));
+  if (options.grammar) out.set("guided_grammar", Value::text(files::read(*options.grammar)));
+  if (options.choices.empty()) return out;
+  Value list = Value::list();
+  for (const std::string& choice : options.choices) list.items.push_back(Value::text(choice));
+  out.set("guided_choice", std::move(list));
+  return out;
 }
 
 // What stands before a continuation: its prompt, or what the user said.
@@ -105,8 +126,7 @@ int run_generate(const GenerateOptions& options) {
     conversations.push_back(i);
   }
   order.insert(order.end(), conversations.begin(), conversations.end());
-  ModelSession model = open_session(options);
-  choose_seed(model.folder, generation);
+  const Generator generator(options, generation);
   request.generation = generation;
 
   // The first continuation of a single prompt comes as it is generated; all others when they are complete.
@@ -125,23 +145,31 @@ int run_generate(const GenerateOptions& options) {
     ++ended;
     const size_t index = order[reply.prompt];
     const Prompt& prompt = prompts[index];
+    // A server tells no count of each of several answers, or of an answer that is stopped.
+    const bool counted =
+        options.server.empty() || (generation.num_return_sequences == 1 && reply.finish_reason != "cancelled");
     if (options.jsonl)
-      print(to_json(line_of(reply, index, prompt, generation)) + "\n");
+      print(to_json(line_of(reply, index, prompt, generation, counted)) + "\n");
     else if (!stream)
       print((options.echo ? echo_of(prompt, options.chat) : "") + reply.text + "\n");
   };
-  model.session->build_model();
+  generator.load();
   std::optional<StopOnInterrupt> interrupts;
   if (mesh::read_world().size == 1)
     request.stop = &reply_is_stopped(), interrupts.emplace();  // ranks end together, by their launcher
   const auto start = Clock::now();
-  const std::vector<elarge::Generated> replies = model.session->generate(request);
+  const std::vector<elarge::Generated> replies =
+      generator.generate(request, options.server.empty() ? Value::map() : constraint_members(options));
   const double seconds = seconds_since(start);
   if (stream && ended > 0) begin();
   for (size_t i = 0; stream && i < ended; ++i)
     print((i > 0 && options.echo ? echo_of(prompts[0], options.chat) : "") + (i > 0 ? replies[i].text : "") + "\n");
   if (options.stats && mesh::read_world().rank == 0) print_speed(replies, seconds);
   if (!reply_is_stopped()) return 0;
+  if (!options.server.empty()) {
+    std::cerr << "stopped by Ctrl-C\n";
+    return 128 + SIGINT;
+  }
   int64_t new_tokens = 0;
   for (const elarge::Generated& reply : replies) new_tokens += reply.new_tokens;
   std::cerr << "stopped by Ctrl-C after " << new_tokens << " new tokens\n";

@@ -95,6 +95,11 @@ size_t on_upload(char* buffer, size_t size, size_t count, void* context) {
   return static_cast<Hop*>(context)->request->upload(buffer, size * count);
 }
 
+// Called at least once a second.
+int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return *static_cast<const std::atomic<bool>*>(context) ? 1 : 0;
+}
+
 Response exchange(const Request& request, const std::string& url, bool with_token) {
   const Curl& api = curl();
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> handle(api.easy_init(), api.easy_cleanup);
@@ -120,6 +125,11 @@ Response exchange(const Request& request, const std::string& url, bool with_toke
   api.easy_setopt(c, CURLOPT_HEADERDATA, &hop);
   api.easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
   api.easy_setopt(c, CURLOPT_WRITEDATA, &hop);
+  if (request.stop) {
+    api.easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    api.easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
+    api.easy_setopt(c, CURLOPT_XFERINFODATA, const_cast<std::atomic<bool>*>(request.stop));
+  }
   if (request.method == "HEAD") {
     api.easy_setopt(c, CURLOPT_NOBODY, 1L);
   } else if (request.upload) {

@@ -1,6 +1,7 @@
 // One HTTP request over libcurl. Redirects are followed here, one by one, so that a token never reaches another host.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -25,6 +26,7 @@ struct Request {
       {};                                           // receives the body of a 2xx response; otherwise it is in Response
   bool to_other_hosts = true;                       // false: a redirect to another host is returned as the response
   double connect_seconds = 10, stall_seconds = 10;  // abort after so long without a byte
+  const std::atomic<bool>* stop = nullptr;  // set by another thread or a signal handler: end with a NetworkError
 };
 
 struct Response {

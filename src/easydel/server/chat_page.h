@@ -11,5 +11,7 @@ namespace easydel::server {
 
 std::string_view chat_page_source();
 HttpResponse chat_page();
+// The page at "/docs": a table of the routes.
+HttpResponse docs_page();
 
 }  // namespace easydel::server

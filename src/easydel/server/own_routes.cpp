@@ -70,6 +70,7 @@ void Api::add_own_routes() {
     call->refuse({.status = 501, .message = "This server runs no tools.", .code = "not_built"});
   });
   serve("GET /", [](std::shared_ptr<Call> call) { call->respond(chat_page()); });
+  serve("GET /docs", [](std::shared_ptr<Call> call) { call->respond(docs_page()); });
   serve("GET /openapi.json", [](std::shared_ptr<Call> call) { call->respond_json(200, openapi_document()); });
   serve("GET /metrics", [this](std::shared_ptr<Call> call) {
     const std::string* const accepted = call->request().header("accept");

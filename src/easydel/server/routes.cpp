@@ -35,7 +35,7 @@ constexpr std::array all_routes = {
     Route{"GET", "/props", Scope::models, false, "Limits, defaults and what the model's template can do."},
     Route{"GET", "/metrics", Scope::metrics, false, "Counters, for Prometheus."},
     Route{"GET", "/openapi.json", Scope::models, false, "This interface as an OpenAPI document."},
-    Route{"GET", "/docs", Scope::none, false, "A page that shows the OpenAPI document."},
+    Route{"GET", "/docs", Scope::none, false, "A page with a table of the routes."},
     Route{"GET", "/", Scope::none, false, "The chat page."},
     Route{"GET", "/v1/tools", Scope::models, false, "The formats of tool calls."},
     Route{"POST", "/v1/tools/execute", Scope::generate, true, "Not served: this server runs no tools."},
