@@ -169,11 +169,7 @@ TEST_F(BadInput, Adapters) {
 }
 
 TEST_F(BadInput, ModelsThatTheMethodHasNoUseFor) {
-  expect_refusal(
-      run(run_of(kData + "\nreward_model: {name_or_path: model}")),
-      "run.yaml:5:15: reward_model: training with a reward model is not built yet\n    leave the section out\n"
-      "1 problem in run.yaml; nothing was run.\n");
-  for (const char* section : {"reference_model", "teacher_model"}) {
+  for (const char* section : {"reference_model", "reward_model", "teacher_model"}) {
     const test::Ran ran = run(run_of(kData + "\n" + section + ": {name_or_path: " + model_ + "}"));
     EXPECT_EQ(ran.status, 0) << ran.err;
     EXPECT_NE(ran.err.find(section + std::string(" (with trainer_type sft)")), std::string::npos) << ran.err;
@@ -185,8 +181,11 @@ TEST_F(BadInput, NumberFormatsThatAreNotBuilt) {
     expect_one_problem(run(run_of("quantization: " + quantization, "[{generate: {prompts: x}}]")),
                        "run.yaml:3:" + problem);
   };
-  told("{model: {quantization_method: mxfp4}}",
-       "23: quantization.model: weights of mxfp4 are not built yet\n    built: 8bit, a4q, a8bit, a8q, nf4");
+  told("{model: {quantization_method: turboquant}}",
+       "23: quantization.model: weights of turboquant are not built yet\n    built: 8bit, a4q, a8bit, a8q, affine, "
+       "binary, fp4, mxfp4, mxfp8, nf4, nvfp4, nvfp8, ternary");
+  told("{method: mxfp8, group_size: 64}",
+       "43: quantization.group_size: mxfp8 has groups of 32, not 64\n    leave it out");
   told("{model: {dtype: nf4, group_size: 48}}",
        "48: quantization.model.group_size: groups of 48 values are not built yet\n    give a multiple of 32");
   told("{model: {dtype: nf4, bits: 8}}", "42: quantization.model.bits: nf4 has 4 bits, not 8\n    leave it out");
@@ -282,9 +281,10 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
   EXPECT_EQ(refused({"generate", story, "-p", "x", "--num-return-sequences", "2"}),
             "generation: num_return_sequences: 2 continuations of the likeliest tokens would all be equal\n    set "
             "do_sample, or raise num_beams to at least this number\n1 problem in generation; nothing was run.\n");
-  EXPECT_EQ(refused({"generate", story, "-p", "x", "--set", "quantization.method=mxfp8"}),
-            "command line: quantization: weights of mxfp8 are not built yet\n    built: 8bit, a4q, a8bit, a8q, nf4\n1 "
-            "problem in command line; nothing was run.\n");
+  EXPECT_EQ(refused({"generate", story, "-p", "x", "--set", "quantization.method=turboquant"}),
+            "command line: quantization: weights of turboquant are not built yet\n    built: 8bit, a4q, a8bit, a8q, "
+            "affine, binary, fp4, mxfp4, mxfp8, nf4, nvfp4, nvfp8, ternary\n1 problem in command line; nothing was "
+            "run.\n");
   EXPECT_EQ(refused({"probe", "logits", story, "--inputs", "a", "--output", "b", "--set", "loader.dtype=bf16"}),
             "--set loader.dtype: has no effect on probe logits\n    attn_mechanism, kvdtype and moe_method of "
             "base_config.values, and quantization.* have\n");

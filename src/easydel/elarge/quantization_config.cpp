@@ -20,7 +20,9 @@ std::optional<WeightFormat> QuantizationConfig::weight_format() const {
   format.method = config::Codec<QuantizationMethod>::write(stored).scalar;
   format.group_size = part.group_size;
   format.bits = part.bits;
-  if (!model && method) format.group_size = group_size;
+  // The documents' default is for formats whose groups can be chosen.
+  const bool given = group_size != QuantizationConfig().group_size;
+  if (!model && method && (given || !quant::has_fixed_groups(format.method))) format.group_size = group_size;
   out.format = quant::format_of(format, out.where);
   out.pattern = part.pattern.value_or("");
   out.linear_pattern = linear_pattern;

@@ -54,6 +54,11 @@ std::string built() {
 
 }  // namespace
 
+bool has_fixed_groups(std::string_view method) {
+  const auto row = std::ranges::find(rows, method, &Row::name);
+  return row != rows.end() && row->is_fixed;
+}
+
 Format format_of(const FormatConfig& config, const std::string& where) {
   const auto row = std::ranges::find(rows, config.method, &Row::name);
   if (row == rows.end()) refuse(where, str("weights of ", config.method, " are not built yet"), built());
