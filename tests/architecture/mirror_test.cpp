@@ -33,6 +33,11 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       // Rows that are read without a dataset are read in these.
       {"data/inform_reader.cpp", "data/check_rows_test.cpp"},
       {"data/example_block.cpp", "data/example_blocks_test.cpp"},
+      // What a token store is made of.
+      {"data/file_digests.cpp", "data/token_store_test.cpp"},
+      {"data/inform_examples.cpp", "data/token_store_test.cpp"},
+      {"data/token_shard.cpp", "data/token_store_test.cpp"},
+      {"train/store_settings.cpp", "cli/data_test.cpp"},
       // Formats are small, and one test compares them.
       {"data/format_alpaca.cpp", "data/row_formats_test.cpp"},
       {"data/format_dolly.cpp", "data/row_formats_test.cpp"},

@@ -141,6 +141,81 @@ TEST_F(DataCommands, OrderIsThatOfTheRun) {
             "--steps: '4..1' ends before it begins\n    for example 100..120\n");
 }
 
+// The same rows in the same updates: in memory, out of a store that the run builds, and out of one that is there; on
+// one rank and on two, stopped and resumed.
+TEST_F(DataCommands, ATokenStoreTrainsTheSameWeights) {
+  std::string rows;
+  for (int i = 0; i < 40; ++i)
+    rows += str("{\"text\": \"One day, Max saw ", i, " hats", i % 3 ? " and a cat" : "", ".\"}\n");
+  test::write_file(folder_ / "rows.jsonl", rows);
+  run(", cache_dir: cache, cache_min_bytes: 1, pack_tokens: true");
+  const std::string yaml = test::read_file(folder_ / "run.yaml") + "actions: [train]\n";
+  test::write_file(folder_ / "run.yaml", yaml);
+  const auto train = [&](const std::string& name, std::vector<std::string> keys) {
+    std::vector<std::string> words{"run", "run.yaml", "--set", "trainer.model_name=" + name};
+    for (std::string& key : keys) words.push_back(std::move(key));
+    const test::Ran ran = test::run_program(words, {.folder = folder_.path()});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return ran.err;
+  };
+  const auto weights = [&](const std::string& name) {
+    return test::read_file(folder_ / "out" / name / "run-6/model.safetensors");
+  };
+  const std::vector<std::string> six{"--set", "trainer.max_training_steps=6"};
+  const std::string memory = train("memory", {six[0], six[1], "--set", "mixture.enable_caching=false"});
+  EXPECT_EQ(memory.find("token store"), std::string::npos) << memory;
+  EXPECT_FALSE(fs::exists(folder_ / "cache"));
+  EXPECT_NE(train("built", six).find("was built"), std::string::npos);
+  const std::string mapped = train("mapped", six);
+  EXPECT_EQ(mapped.find("was built"), std::string::npos) << mapped;
+  EXPECT_NE(mapped.find("out of the token store"), std::string::npos) << mapped;
+  EXPECT_EQ(weights("built"), weights("memory"));
+  EXPECT_EQ(weights("mapped"), weights("memory"));
+  train("stopped", {"--set", "trainer.max_training_steps=3"});
+  train("stopped", {six[0], six[1], "--set", "mixture.enable_caching=false"});
+  EXPECT_EQ(weights("stopped"), weights("memory")) << "begun from the store, resumed in memory";
+  fs::rename(folder_ / "rows.jsonl", folder_ / "moved.jsonl");
+  test::write_file(folder_ / "run.yaml", test::replaced(yaml, "rows.jsonl", "moved.jsonl"));
+  EXPECT_EQ(train("moved", six).find("was built"), std::string::npos) << "contents count, not paths";
+  train("other", {six[0], six[1], "--set", "trainer.max_length=12"});
+  const test::Ran listed = test::run_program({"data", "cache", "--cache-dir", "cache"}, {.folder = folder_.path()});
+  EXPECT_EQ(std::ranges::count(listed.out, '\n'), 3) << "a heading and two stores: " << listed.out << listed.err;
+}
+
+TEST_F(DataCommands, PrepareBuildsAStoreAndCacheListsIt) {
+  run(", cache_dir: cache");
+  const auto cache = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"data", "cache", "--cache-dir", "cache"});
+    return test::run_program(words, {.folder = folder_.path()});
+  };
+  EXPECT_EQ(cache({}).out, "no token stores in cache\n");
+  const test::Ran ran = data({"prepare"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_TRUE(ran.out.starts_with("cache/")) << ran.out;
+  EXPECT_NE(ran.out.find("\t3 examples\t"), std::string::npos) << ran.out;
+  const std::string key = ran.out.substr(6, 32);
+  EXPECT_NE(cache({}).out.find(key), std::string::npos) << cache({}).out;
+  EXPECT_NE(cache({key}).out.find("rows.jsonl"), std::string::npos);
+  EXPECT_EQ(cache({"--verify"}).status, 0);
+  const fs::path shard = folder_ / "cache" / key / "tokens-00000.safetensors";
+  std::string bytes = test::read_file(shard);
+  bytes.back() = char(bytes.back() ^ 1);
+  test::write_file(shard, bytes);
+  EXPECT_EQ(cache({"--verify"}).status, 1);
+  const test::Ran broken = data({"prepare"});
+  EXPECT_NE(broken.err.find("the token store is broken: tokens-00000.safetensors is not what was written"),
+            std::string::npos)
+      << broken.err;
+  EXPECT_NE(broken.err.find("easydel data cache " + key + " --remove --cache-dir cache removes it"), std::string::npos)
+      << broken.err;
+  EXPECT_EQ(cache({key, "--remove"}).out, "1 store removed\n");
+  EXPECT_EQ(cache({key}).status, 2);
+  EXPECT_EQ(data({"prepare"}).out, ran.out);
+  EXPECT_EQ(data({"prepare", "--set", "mixture.streaming=false"}).err,
+            "mixture: the run keeps its tokens in memory\n    set enable_caching: true and streaming: true, and leave "
+            "tokenization.keep_in_memory out\n");
+}
+
 TEST_F(DataCommands, AFolderGivesTheRowsOfItsSplitsInSlices) {
   for (const char* split : {"train", "validation"})
     test::write_file(folder_ / "rows" / (std::string(split) + ".jsonl"),

@@ -44,7 +44,7 @@ class Datasets : public testing::Test {
   }
   static Ids first_tokens(const Dataset& dataset, int64_t epoch) {
     Ids out;
-    for (const int64_t index : dataset.epoch(epoch)) out.push_back(dataset.at(index).tokens.front());
+    for (int64_t i = 0; i < dataset.size(); ++i) out.push_back(dataset.at(dataset.index(epoch, i)).tokens.front());
     return out;
   }
 

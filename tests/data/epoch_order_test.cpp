@@ -12,7 +12,11 @@
 namespace easydel::data {
 namespace {
 
-std::vector<int64_t> epoch_of(const EpochOrder& order, int64_t epoch) { return order.epoch(epoch); }
+std::vector<int64_t> epoch_of(const EpochOrder& order, int64_t epoch) {
+  std::vector<int64_t> out;
+  for (int64_t i = 0; i < order.size(); ++i) out.push_back(order.at(epoch, i));
+  return out;
+}
 
 std::vector<int64_t> counted(const std::vector<int64_t>& order, const std::vector<int64_t>& sizes) {
   std::vector<int64_t> out(sizes.size(), 0);
@@ -82,6 +86,7 @@ TEST(EpochOrder, EachEpochOfAMixtureHasItsOwnOrder) {
   for (const auto stop : {StopStrategy::longest, StopStrategy::restart, StopStrategy::first_exhausted}) {
     const EpochOrder order({31, 17, 3}, {true, 8, stop, {}}, true, 9);
     EXPECT_NE(epoch_of(order, 0), epoch_of(order, 1));
+    EXPECT_THROW((void)order.at(0, order.size()), Bug);
   }
 }
 
@@ -93,6 +98,7 @@ TEST(EpochOrder, AMixtureUsesEverySourceEvenly) {
       const EpochOrder order(sizes, {true, 8, stop, {4, 2, 1, 1}}, shuffled, 9);
       std::vector<int64_t> uses(149, 0);
       for (const int64_t index : epoch_of(order, 2)) ++uses.at(size_t(index));
+      EXPECT_EQ(uses, order.uses(2));
       for (size_t s = 0, begin = 0; s < sizes.size(); begin += size_t(sizes[s++])) {
         if (sizes[s] == 0) continue;
         const auto [few, many] =
@@ -108,6 +114,18 @@ TEST(EpochOrder, AMixtureThatIsNotShuffledKeepsTheOrderOfEachSource) {
   const EpochOrder order({40, 25}, {true, 8, StopStrategy::longest, {0.5, 0.5}}, false, 9);
   int64_t next[2] = {0, 40};
   for (const int64_t index : epoch_of(order, 0)) EXPECT_EQ(index, next[index >= 40]++);
+}
+
+// Places are computed: an order of more rows than any memory holds is as fast as a small one.
+TEST(EpochOrder, PlacesOfAHugeEpochAreComputed) {
+  const EpochOrder order({int64_t{1} << 50, int64_t{1} << 49}, {true, 2048, StopStrategy::restart, {}}, true, 3);
+  std::set<int64_t> seen;
+  for (int64_t i = 0; i < 1000; ++i) {
+    const int64_t index = order.at(1, order.size() / 1000 * i);
+    EXPECT_TRUE(index >= 0 && index < (int64_t{3} << 49));
+    seen.insert(index);
+  }
+  EXPECT_EQ(seen.size(), 1000u);
 }
 
 TEST(EpochOrder, ASourceWithoutAShareIsNotDrawnForever) {

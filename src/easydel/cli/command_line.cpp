@@ -258,6 +258,14 @@ void add_data_commands(CLI::App& app, Options& o, const std::string& group) {
   one->add_flag("--json", o.data.json, "Print JSON");
   one = add("order", "Print which rows each update learns from", run_data_order);
   one->add_option("--steps", o.data.steps, "Updates to print, for example 100..120; the first is 1")->required();
+  add("prepare", "Tokenize the data into a token store, which runs map later", run_data_prepare);
+  one = add_command(*parent, o, "cache", "List, verify or remove token stores", "",
+                    [&o] { return run_data_cache(o.data); });
+  one->add_option("--cache-dir", o.data.cache, "Folder of the stores (mixture.cache_dir)");
+  one->add_option("store", o.data.store, "Key of a store; default: all");
+  one->add_flag("--verify", o.data.verify,
+                "Read the stores whole and compare their hashes; exit status 1 if one differs");
+  one->add_flag("--remove", o.data.remove, "Remove the stores");
 }
 
 void add_commands(CLI::App& app, Options& o) {

@@ -23,12 +23,17 @@ struct DataCommand {
   std::string report;  // file for all bad rows; empty: none
   std::string output;  // SVG file; empty: none
   std::string steps;   // "100..120"
+  std::string cache = "~/.cache/easydel";
+  std::string store;  // key of one token store; empty: all
+  bool verify = false, remove = false;
 };
 
 int run_data_show(const DataCommand& command);
 int run_data_check(const DataCommand& command);
 int run_data_order(const DataCommand& command);
 int run_data_stats(const DataCommand& command);
+int run_data_prepare(const DataCommand& command);
+int run_data_cache(const DataCommand& command);
 
 // UserError: the run is wrong, or has no data.
 data::RunData open_run_data(const DataCommand& command);

@@ -56,16 +56,14 @@ int run_data_order(const DataCommand& command) {
   int64_t in_epoch = (dataset.size() + update - 1) / update;
   if (data.max_steps_in_epoch) in_epoch = std::min(in_epoch, *data.max_steps_in_epoch);
   const std::vector<std::string> names = data::names_of(data.training->informs);
-  int64_t epoch = -1;
-  std::vector<int64_t> order;
   for (int64_t step = steps.first; step <= steps.last; ++step) {
-    if (const int64_t now = (step - 1) / in_epoch; now != epoch) order = dataset.epoch(epoch = now);
+    const int64_t epoch = (step - 1) / in_epoch;
     const int64_t begin = (step - 1) % in_epoch * update;
     std::string lines;
     for (int64_t i = begin; i < std::min(begin + update, dataset.size()); ++i) {
       lines += std::to_string(step);
       std::string before;
-      for (const data::RowOrigin& origin : dataset.origins(dataset.at(order[size_t(i)]))) {
+      for (const data::RowOrigin& origin : dataset.origins(dataset.at(dataset.index(epoch, i)))) {
         const std::string place = "\t" + names[origin.inform] + "\t" + origin.where;
         if (place != before) lines += before = place;  // the sequences of a pair are one row
       }

@@ -117,8 +117,6 @@ std::vector<Found> trained_examples(const data::RunData& data, data::DatasetOpti
                                     const DataCommand& command) {
   options.keep_origins = true;
   const data::Dataset dataset = data::Dataset::build(options, data.prepare);
-  std::vector<int64_t> order;
-  if (command.epoch) order = dataset.epoch(*command.epoch);
   const int64_t size = command.epoch ? dataset.size() : dataset.examples_count();
   std::optional<int64_t> first = number_in(command.row.empty() ? "0" : command.row);
   if (command.random) first = int64_t(data::Stream(*command.random, data::Use::documents, 0).below(uint64_t(size)));
@@ -128,7 +126,7 @@ std::vector<Found> trained_examples(const data::RunData& data, data::DatasetOpti
   std::vector<Found> out;
   for (int64_t i = *first; i < std::min(*first + command.count, size); ++i) {
     Found& one = out.emplace_back();
-    one.example = dataset.at(command.epoch ? order[size_t(i)] : i);
+    one.example = dataset.at(command.epoch ? dataset.index(*command.epoch, i) : i);
     for (const data::RowOrigin& origin : dataset.origins(one.example)) one.where.push_back(origin.where);
   }
   return out;

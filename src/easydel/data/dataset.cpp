@@ -3,139 +3,26 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <bit>
-#include <set>
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
-#include "easydel/data/inform_reader.h"
-#include "easydel/data/shuffle.h"
+#include "easydel/data/inform_examples.h"
+#include "easydel/data/token_store.h"
 
 namespace easydel::data {
 namespace {
 
 constexpr int64_t rows_to_check = 64;  // of each inform
 constexpr size_t skipped_rows_in_log = 20;
-constexpr const char* row_column = "row";
-constexpr int64_t rows_before_further = 1000;  // as TRL unpairs: see Prepared::further
 
-// Makes the examples of an inform and notes what is worth telling about its rows.
-class InformExamples {
+class InMemory final : public ExampleTarget {
  public:
-  InformExamples(const DatasetOptions& options, size_t index, const Prepare& prepare, ReadExamples& out)
-      : options_(options),
-        index_(index),
-        reader_(options, index, prepare),
-        out_(out),
-        report_(out.report),
-        origins_(out.origins) {}
-
-  // Returns how many there are.
-  int64_t read() {
-    reader_.read([&](PreparedRow& row) {
-      take(row);
-      return true;
-    });
-    add_further();
-    if (options_.on_rows) options_.on_rows(report_.rows);
-    return examples_;
-  }
-
-  void tell() const {
-    if (taken_ > 0) log::info(reader_.name(), ": ", counted(taken_, "row"), " of ", join(kinds(), ", "));
-    if (without_prompt_ == 0) return;
-    const std::string what = str(reader_.name(), ": ", counted(without_prompt_, "row"),
-                                 " without a prompt; what chosen and rejected begin with is taken as the prompt");
-    if (unused_texts_.empty()) return log::info(what);
-    const std::vector<std::string> unused(unused_texts_.begin(), unused_texts_.end());
-    log::warning(what, "; not used: ", join(unused, ", "), " (content_field: ", unused[0],
-                 " would make it the prompt)");
-  }
+  explicit InMemory(ExampleBlocks& examples) : examples_(examples) {}
+  void add(const Example& example, int64_t /*row*/) override { examples_.add(example); }
 
  private:
-  void take(PreparedRow& one) {
-    if (one.error && one.ends_file) throw *one.error;
-    if (one.error) return skip(*one.error);
-    const TypedRow& row = one.row;
-    if (repeats(row)) return;
-    ++taken_;
-    ++report_.rows;
-    if (options_.on_rows && report_.rows % 1024 == 0) options_.on_rows(report_.rows);
-    report_.cut_rows += one.prepared.cut_tokens > 0;
-    report_.cut_tokens += one.prepared.cut_tokens;
-    kinds_.insert(std::string(name_of(row.kind)) + (!row.instruction_text.empty() ? " (instructions)"
-                                                    : row.conversational          ? " (conversational)"
-                                                                                  : ""));
-    without_prompt_ += row.prompt_is_shared;
-    unused_texts_.insert(row.unused_texts.begin(), row.unused_texts.end());
-    for (Example& example : one.prepared.further) further_.push_back({std::move(example), row.where});
-    if (one.prepared.example)
-      add(std::move(*one.prepared.example), row.where);
-    else if (one.prepared.too_long)
-      ++report_.too_long;
-    else if (one.prepared.further.empty())
-      ++report_.dropped;
-    if (taken_ % rows_before_further == 0) add_further();
-  }
-
-  void add(Example example, const std::string& where) {
-    if (options_.keep_origins) {
-      const auto row = int64_t(origins_.size());
-      example.set({row_column, Column::Per::sequence, std::vector<int64_t>(example.lengths.size(), row)});
-      origins_.push_back({index_, where});
-    }
-    out_.examples.add(example);
-    ++examples_;
-  }
-
-  void add_further() {
-    for (Further& one : further_) add(std::move(one.example), one.where);
-    further_.clear();
-  }
-
-  // Whether the row is left out because it repeats another one, or evaluation data.
-  bool repeats(const TypedRow& row) {
-    if (options_.deduplicate && !out_.seen.insert(digest_of_words(row)).second) {
-      ++report_.copies;
-      return true;
-    }
-    if (!out_.repeated || !out_.repeated->shares(row)) return false;
-    ++report_.contaminated;
-    return options_.decontamination->drop;
-  }
-
-  void skip(const UserError& error) {
-    if (!options_.bad_rows.skip) throw error;
-    if (options_.bad_rows.most && report_.skipped == *options_.bad_rows.most)
-      refuse(Where(error.place, error.where),
-             str("is bad row ", report_.skipped + 1, ", and mixture.max_bad_rows is ", *options_.bad_rows.most, ": ",
-                 error.problem),
-             "`easydel data check` lists all bad rows; repair them, or raise mixture.max_bad_rows");
-    ++report_.skipped;
-    if (report_.skipped_rows.size() < named_skipped_rows) report_.skipped_rows.push_back(error.headline());
-  }
-
-  std::vector<std::string> kinds() const {
-    if (kinds_.empty()) return {"nothing"};
-    return {kinds_.begin(), kinds_.end()};
-  }
-
-  const DatasetOptions& options_;
-  size_t index_;
-  InformReader reader_;
-  ReadExamples& out_;
-  DatasetReport& report_;
-  std::vector<RowOrigin>& origins_;
-  int64_t examples_ = 0;
-  struct Further {
-    Example example;
-    std::string where;
-  };
-  std::vector<Further> further_;  // of the last rows
-  std::set<std::string> kinds_;
-  std::set<std::string> unused_texts_;
-  int64_t taken_ = 0, without_prompt_ = 0;
+  ExampleBlocks& examples_;
 };
 
 void tell(const DatasetOptions& options, const DatasetReport& report) {
@@ -179,46 +66,30 @@ void tell(const DatasetOptions& options, const DatasetReport& report) {
          "give at least one row with a text, a conversation or an answer");
 }
 
-std::shared_ptr<const WordRuns> evaluated_words(const DatasetOptions& options) {
-  DatasetOptions evaluation = options;
-  evaluation.informs = options.decontamination->against;
-  evaluation.section = "mixture.evaluation";
-  auto out = std::make_shared<WordRuns>(options.decontamination->words);
-  const Prepare nothing = [](const TypedRow&) { return Prepared(); };
-  for (size_t i = 0; i < evaluation.informs.size(); ++i)
-    InformReader(evaluation, i, nothing).read([&](PreparedRow& row) {
-      if (row.error && row.ends_file) throw *row.error;
-      if (!row.error) out->add(row.row);
-      return true;
-    });
-  return out;
-}
-
 }  // namespace
 
 void check_first_rows(const DatasetOptions& options, const Prepare& prepare) {
   DatasetOptions first = options;
   ReadExamples read;
   DatasetReport& report = read.report;
+  InMemory target(read.examples);
   bool found = false;
   for (size_t i = 0; i < first.informs.size(); ++i) {
     InformConfig& inform = first.informs[i];
     inform.num_rows = std::min(inform.num_rows.value_or(rows_to_check), rows_to_check);
     const int64_t before = report.rows + report.skipped;
-    found |= InformExamples(first, i, prepare, read).read() > 0;
+    found |= read_inform(first, i, prepare, target, read) > 0;
     found |= report.rows + report.skipped - before == rows_to_check;  // later rows may have what these lack
   }
   if (!found) refuse_empty(options, report);
 }
 
 Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
+  if (std::optional<ReadExamples> stored = read_through_store(options, prepare))
+    return assemble(options, std::move(*stored));
   ReadExamples read;
-  if (options.decontamination) read.repeated = evaluated_words(options);
-  for (size_t i = 0; i < options.informs.size(); ++i) {
-    InformExamples inform(options, i, prepare, read);
-    read.sizes.push_back(inform.read());
-    inform.tell();
-  }
+  InMemory target(read.examples);
+  read_examples(options, prepare, target, read);
   return assemble(options, std::move(read));
 }
 
@@ -238,14 +109,18 @@ Dataset::Dataset(const DatasetOptions& options, ReadExamples read)
   if (options.packing != Packing::none) {
     // Documents in the order of the first epoch, so that packed rows mix and shuffle them, too.
     std::vector<int64_t> documents;
-    if (mixture.on || options.shuffle_documents)
-      documents = EpochOrder(read.sizes, mixture, options.shuffle_documents, options.seed).epoch(0);
+    if (mixture.on || options.shuffle_documents) {
+      const EpochOrder order(read.sizes, mixture, options.shuffle_documents, options.seed);
+      for (int64_t i = 0; i < order.size(); ++i) documents.push_back(order.at(0, i));
+    }
     packed_.emplace(examples_, documents, options.packing, options.row_length, report_.packing);
     order_ = EpochOrder({packed_->size()}, {}, options.shuffled, options.seed);
     repeats_ = false;
   }
   tell(options, report_);
-  fingerprint_ = compute_fingerprint();
+  ExampleDigest digest = examples_.digest();
+  if (packed_) packed_->add_to(digest);
+  fingerprint_ = digest.text();
   ::malloc_trim(0);  // gives the memory of what was read back to the system
 }
 
@@ -300,7 +175,7 @@ template <class Count>
 int64_t Dataset::sum_of_epoch(int64_t of_all, Count count) const {
   if (!repeats_) return of_all;
   int64_t sum = 0;
-  for (const int64_t i : epoch(0)) sum += count(i);
+  for (int64_t i = 0; const int64_t uses : order_.uses(0)) sum += uses * count(i++);
   return sum;
 }
 
@@ -320,26 +195,6 @@ int64_t Dataset::longest() const {
   int64_t most = 0;
   for (int64_t row = 0; row < packed_->size(); ++row) most = std::max(most, packed_->tokens_of(row));
   return most;
-}
-
-std::string Dataset::compute_fingerprint() const {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a over 32-bit words
-  const auto add = [&](uint32_t word) { hash = (hash ^ word) * 0x100000001b3; };
-  for (int64_t i = 0; i < examples_count(); ++i) {
-    const Example example = at(i);
-    for (const auto* words : {&example.tokens, &example.labels, &example.lengths}) {
-      add(uint32_t(words->size()));
-      for (const int32_t word : *words) add(uint32_t(word));
-    }
-  }
-  for (int64_t i = 0; examples_.has(loss_weights) && i < examples_count(); ++i) {
-    const Example example = at(i);
-    for (const float weight : std::get<std::vector<float>>(example.find(loss_weights)->values))
-      add(std::bit_cast<uint32_t>(weight));
-  }
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-  return digits;
 }
 
 }  // namespace easydel::data

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -45,6 +46,16 @@ struct Decontamination {
   std::vector<InformConfig> against;  // the evaluation data
 };
 
+// Where examples are kept for later runs: token_store.h.
+struct StoreOptions {
+  std::filesystem::path cache;  // the folder of all stores
+  // Of the input files together; less is prepared by every run, in memory.
+  int64_t min_bytes = int64_t{64} << 20;
+  std::optional<int64_t> limit = {};  // bytes of all stores; not given: any number
+  int64_t shard_tokens = int64_t{8} << 20;
+  Value settings;  // what decides the examples besides rows and informs: the method's keys, the tokenizer
+};
+
 struct DatasetOptions {
   std::vector<InformConfig> informs;
   std::string section = "mixture.informs";  // their section, for messages
@@ -64,6 +75,7 @@ struct DatasetOptions {
   BadRows bad_rows;
   bool deduplicate = false;  // leave out rows with the words of an earlier one
   std::optional<Decontamination> decontamination = {};
+  std::optional<StoreOptions> store = {};          // not given: in memory
   bool keep_origins = false;                       // keep where each row comes from, for Dataset::origins
   std::function<void(int64_t rows)> on_rows = {};  // called now and then with the number of rows prepared so far
 };
@@ -104,7 +116,8 @@ class Dataset {
   static Dataset assemble(const DatasetOptions& options, ReadExamples read);
 
   int64_t size() const { return order_.size(); }  // examples in an epoch
-  std::vector<int64_t> epoch(int64_t epoch) const { return order_.epoch(epoch); }
+  // The index of the example at a place of an epoch, in constant time; for one thread at a time.
+  int64_t index(int64_t epoch, int64_t position) const { return order_.at(epoch, position); }
   int64_t examples_count() const { return packed_ ? packed_->size() : examples_.size(); }  // each once
   // An example by its index. It is put together anew by every call. Several threads may call at once.
   Example at(int64_t index) const;
@@ -115,7 +128,7 @@ class Dataset {
   int64_t tokens() const;   // in an epoch
   int64_t labels() const;   // in an epoch
   int64_t longest() const;  // tokens of the longest example
-  // Of all examples' tokens, labels, lengths and weights; equal for equal data.
+  // Of all examples' tokens, labels, lengths and weights, and of how they are packed; equal for equal data.
   const std::string& fingerprint() const { return fingerprint_; }
   const DatasetReport& report() const { return report_; }
   // With keep_origins: where each sequence of an example comes from. In rows packed as one stream only the first
@@ -132,7 +145,6 @@ class Dataset {
   Dataset(const DatasetOptions& options, ReadExamples read);
   template <class Count>
   int64_t sum_of_epoch(int64_t of_all, Count count) const;
-  std::string compute_fingerprint() const;
 
   ExampleBlocks examples_;  // or documents, if they are packed
   std::optional<PackedRows> packed_;

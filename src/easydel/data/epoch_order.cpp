@@ -6,58 +6,24 @@
 #include <utility>
 
 #include "easydel/base/error.h"
-#include "easydel/data/shuffle.h"
+#include "easydel/data/permutation.h"
 
 namespace easydel::data {
-namespace {
 
-// The order of a block mixture. Every place is computed when it is asked for; nothing grows with the examples.
-class BlockOrder {
- public:
-  struct Draw {
-    size_t source = 0;
-    int64_t number = 0;  // among the block's examples of the source
-  };
-  BlockOrder(const std::vector<int64_t>& sizes, const std::vector<int64_t>& begins, const BlockMixture& mixture,
-             bool shuffled, uint64_t seed)
-      : sizes_(sizes), begins_(begins), mixture_(mixture), shuffled_(shuffled), seed_(seed) {
-    set_shares();
-    set_blocks();
-  }
-  int64_t size() const { return size_; }
-  int64_t mixed(int64_t epoch, int64_t position) const;  // the index of an example
-  size_t source_at(int64_t position) const {
-    const int64_t block = block_of(position);
-    return draw(block, position - before(block)).source;
-  }
-
- private:
-  // How many examples of a source the blocks before `block` have.
-  int64_t before(int64_t block, size_t source) const;
-  int64_t before(int64_t block) const;  // of all sources
-  int64_t block_of(int64_t position) const;
-  void set_shares();
-  void set_blocks();
-  int64_t own(int64_t epoch, size_t source, int64_t number) const;
-  Draw draw(int64_t block, int64_t place) const;
-  Draw draw_in_order(int64_t block, int64_t place) const;
-
-  const std::vector<int64_t>&sizes_, &begins_;
-  const BlockMixture& mixture_;
-  bool shuffled_;
-  uint64_t seed_;
-  std::vector<int64_t> shares_;  // of each source in a whole block; 0: never drawn
-  std::vector<int64_t> last_;    // of each source in the block after the whole ones
-  int64_t whole_blocks_ = 0;     // before it
-  int64_t size_ = 0;
-  // The last block that draw_in_order read.
-  mutable std::vector<Draw> draws_;
-  mutable int64_t drawn_block_ = -1;
-};
+EpochOrder::EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, uint64_t seed)
+    : sizes_(std::move(sizes)), mixture_(std::move(mixture)), shuffled_(shuffled), seed_(seed) {
+  for (const int64_t size : sizes_) begins_.push_back(std::exchange(size_, size_ + size));
+  mixture_.on = mixture_.on && sizes_.size() > 1 && size_ > 0;
+  if (!mixture_.on) return;
+  if (mixture_.weights.empty()) mixture_.weights.assign(sizes_.size(), 1.0);
+  check(mixture_.weights.size() == sizes_.size(), mixture_.weights.size(), " weights for ", sizes_.size(), " sources");
+  set_shares();
+  set_blocks();
+}
 
 // Each block has floor(weight * block size) examples of each source, the remainder from the heaviest sources. A source
 // that is empty or has weight 0 can never be used up by sampling.
-void BlockOrder::set_shares() {
+void EpochOrder::set_shares() {
   const double sum = std::accumulate(mixture_.weights.begin(), mixture_.weights.end(), 0.0);
   for (const double weight : mixture_.weights) shares_.push_back(int64_t(weight / sum * double(mixture_.block_size)));
   const auto heaviest = std::ranges::max_element(mixture_.weights) - mixture_.weights.begin();
@@ -67,7 +33,7 @@ void BlockOrder::set_shares() {
 }
 
 // The last block has as much of each source as of the one that ends the epoch, in proportion to their shares.
-void BlockOrder::set_blocks() {
+void EpochOrder::set_blocks() {
   const bool longest = mixture_.stop == StopStrategy::longest, restart = mixture_.stop == StopStrategy::restart;
   const bool first = mixture_.stop == StopStrategy::first_exhausted;
   const auto drawn = [this](size_t s) { return shares_[s] > 0; };
@@ -92,20 +58,20 @@ void BlockOrder::set_blocks() {
   size_ = before(whole_blocks_ + 1);
 }
 
-int64_t BlockOrder::before(int64_t block, size_t source) const {
+int64_t EpochOrder::before(int64_t block, size_t source) const {
   if (block > whole_blocks_) return before(whole_blocks_, source) + last_[source];
   const int64_t count = block * shares_[source];
   return mixture_.stop == StopStrategy::longest ? std::min(sizes_[source], count) : count;
 }
 
-int64_t BlockOrder::before(int64_t block) const {
+int64_t EpochOrder::before(int64_t block) const {
   int64_t count = 0;
   for (size_t s = 0; s < sizes_.size(); ++s)
     if (shares_[s] > 0) count += before(block, s);
   return count;
 }
 
-int64_t BlockOrder::block_of(int64_t position) const {
+int64_t EpochOrder::block_of(int64_t position) const {
   int64_t low = 0, high = whole_blocks_;  // the last block that begins at the position or before it
   while (low < high) {
     const int64_t middle = low + (high - low + 1) / 2;
@@ -114,7 +80,7 @@ int64_t BlockOrder::block_of(int64_t position) const {
   return low;
 }
 
-BlockOrder::Draw BlockOrder::draw(int64_t block, int64_t place) const {
+EpochOrder::Draw EpochOrder::draw(int64_t block, int64_t place) const {
   const Permutation places(before(block + 1) - before(block), permutation_key(seed_, Use::block, {uint64_t(block)}));
   Draw out{0, places.at(place)};
   while (true) {
@@ -126,7 +92,7 @@ BlockOrder::Draw BlockOrder::draw(int64_t block, int64_t place) const {
 }
 
 // The same sources at the same places, with the examples of each in their order.
-BlockOrder::Draw BlockOrder::draw_in_order(int64_t block, int64_t place) const {
+EpochOrder::Draw EpochOrder::draw_in_order(int64_t block, int64_t place) const {
   if (drawn_block_ != block) {
     std::vector<int64_t> next(sizes_.size(), 0);
     draws_.clear();
@@ -139,49 +105,33 @@ BlockOrder::Draw BlockOrder::draw_in_order(int64_t block, int64_t place) const {
   return draws_[size_t(place)];
 }
 
-int64_t BlockOrder::own(int64_t epoch, size_t source, int64_t number) const {
+int64_t EpochOrder::own(int64_t epoch, size_t source, int64_t number) const {
   const int64_t pass = number / sizes_[source], place = number % sizes_[source];
   if (!shuffled_) return begins_[source] + place;
   const uint64_t key = permutation_key(seed_, Use::source, {uint64_t(epoch), source, uint64_t(pass)});
   return begins_[source] + Permutation(sizes_[source], key).at(place);
 }
 
-int64_t BlockOrder::mixed(int64_t epoch, int64_t position) const {
+int64_t EpochOrder::mixed(int64_t epoch, int64_t position) const {
   const int64_t block = block_of(position), place = position - before(block);
   const Draw one = shuffled_ ? draw(block, place) : draw_in_order(block, place);
   return own(epoch, one.source, before(block, one.source) + one.number);
 }
 
-}  // namespace
-
-EpochOrder::EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, uint64_t seed)
-    : sizes_(std::move(sizes)), mixture_(std::move(mixture)), shuffled_(shuffled), seed_(seed) {
-  for (const int64_t size : sizes_) begins_.push_back(std::exchange(size_, size_ + size));
-  mixture_.on = mixture_.on && sizes_.size() > 1 && size_ > 0;
-  if (mixture_.weights.empty()) mixture_.weights.assign(sizes_.size(), 1.0);
-  check(mixture_.weights.size() == sizes_.size(), mixture_.weights.size(), " weights for ", sizes_.size(), " sources");
-  if (mixture_.on) sources_ = blocks();
-  if (mixture_.on) size_ = int64_t(sources_.size());
+int64_t EpochOrder::at(int64_t epoch, int64_t position) const {
+  check(position >= 0 && position < size_, "place ", position, " of an epoch of ", size_);
+  if (mixture_.on) return mixed(epoch, position);
+  if (!shuffled_) return position;
+  return Permutation(size_, permutation_key(seed_, Use::epoch, {uint64_t(epoch)})).at(position);
 }
 
-std::vector<int64_t> EpochOrder::blocks() const {
-  const BlockOrder order(sizes_, begins_, mixture_, shuffled_, seed_);
+std::vector<int64_t> EpochOrder::uses(int64_t epoch) const {
   std::vector<int64_t> out;
-  for (int64_t i = 0; i < order.size(); ++i) out.push_back(int64_t(order.source_at(i)));
-  return out;
-}
-
-std::vector<int64_t> EpochOrder::epoch(int64_t epoch) const {
-  std::vector<int64_t> out;
-  out.resize(size_t(size_));
-  if (mixture_.on) {
-    const BlockOrder order(sizes_, begins_, mixture_, shuffled_, seed_);
-    for (int64_t i = 0; i < size_; ++i) out[size_t(i)] = order.mixed(epoch, i);
-  } else if (shuffled_ && size_ > 0) {
-    const Permutation order(size_, permutation_key(seed_, Use::epoch, {uint64_t(epoch)}));
-    for (int64_t i = 0; i < size_; ++i) out[size_t(i)] = order.at(i);
-  } else {
-    std::iota(out.begin(), out.end(), int64_t{0});
+  for (size_t s = 0; s < sizes_.size(); ++s) {
+    const int64_t drawn = !mixture_.on ? sizes_[s] : shares_[s] > 0 ? before(whole_blocks_ + 1, s) : 0;
+    const int64_t passes = sizes_[s] > 0 ? drawn / sizes_[s] : 0;
+    out.insert(out.end(), size_t(sizes_[s]), passes);
+    for (int64_t number = passes * sizes_[s]; number < drawn; ++number) ++out[size_t(own(epoch, s, number))];
   }
   return out;
 }

@@ -1,10 +1,10 @@
 // The order of a run's examples: a function of the data's sizes, the seed and the epoch alone, never of ranks, workers
-// or accumulation. So a cursor (epoch, index) is all that a checkpoint needs.
+// or accumulation. So a cursor (epoch, position) is all that a checkpoint needs. Every place is computed when it is
+// asked for; nothing grows with the number of examples.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <string>
 #include <vector>
 
 namespace easydel::data {
@@ -27,17 +27,38 @@ class EpochOrder {
   // `sizes`: how many examples each source has; source s owns the indices after those of the sources before it.
   EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, uint64_t seed);
 
-  int64_t size() const { return size_; }            // examples in an epoch: equal for all epochs
-  std::vector<int64_t> epoch(int64_t epoch) const;  // indices of examples
+  int64_t size() const { return size_; }  // examples in an epoch: equal for all epochs
+  // The index of the example at a place of an epoch, in constant time; for one thread at a time.
+  int64_t at(int64_t epoch, int64_t position) const;
+  std::vector<int64_t> uses(int64_t epoch) const;  // how often an epoch has each example
 
  private:
-  std::vector<int64_t> blocks() const;  // the source of the i-th example
+  // Of the block mixture: how many examples of a source the blocks before `block` have.
+  int64_t before(int64_t block, size_t source) const;
+  int64_t before(int64_t block) const;  // of all sources
+  int64_t block_of(int64_t position) const;
+  void set_shares();
+  void set_blocks();
+  int64_t own(int64_t epoch, size_t source, int64_t number) const;
+  int64_t mixed(int64_t epoch, int64_t position) const;
+  struct Draw {
+    size_t source = 0;
+    int64_t number = 0;  // among the block's examples of the source
+  };
+  Draw draw(int64_t block, int64_t place) const;
+  Draw draw_in_order(int64_t block, int64_t place) const;
+
   std::vector<int64_t> sizes_, begins_;
   BlockMixture mixture_;
   bool shuffled_;
   uint64_t seed_;
-  std::vector<int64_t> sources_;  // of each place, with a block mixture
+  std::vector<int64_t> shares_;  // of each source in a whole block; 0: never drawn
+  std::vector<int64_t> last_;    // of each source in the block after the whole ones
+  int64_t whole_blocks_ = 0;     // before it
   int64_t size_ = 0;
+  // The last block that draw_in_order read.
+  mutable std::vector<Draw> draws_;
+  mutable int64_t drawn_block_ = -1;
 };
 
 }  // namespace easydel::data

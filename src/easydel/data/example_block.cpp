@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 
 #include "easydel/base/error.h"
 
 namespace easydel::data {
 namespace {
 
-// Of a block that is not one large example.
-constexpr size_t tokens_in_block = size_t{1} << 20;
-constexpr size_t examples_in_block = size_t{1} << 16;
+constexpr size_t tokens_of_short_example = 8;  // a block of shorter ones is full before its tokens are
 
 // The label that the rule gives token i; no_label: none.
 int32_t label_by(LabelRule rule, const Example& example, size_t i) {
@@ -98,9 +97,25 @@ Example BlockView::slice(int64_t example, int64_t begin, int64_t end) const {
   return out;
 }
 
-ExampleBlock::ExampleBlock() {
-  wide_.reserve(tokens_in_block);
-  learned_.reserve(tokens_in_block / 8);
+void ExampleDigest::add(const Example& example) {  // FNV-1a over 32-bit words
+  for (const auto* words : {&example.tokens, &example.labels, &example.lengths}) {
+    add(uint64_t(words->size()));
+    for (const int32_t word : *words) add(uint64_t(uint32_t(word)));
+  }
+  if (const Column* const weights = example.find(loss_weights))
+    for (const float weight : std::get<std::vector<float>>(weights->values))
+      add(uint64_t(std::bit_cast<uint32_t>(weight)));
+}
+
+std::string ExampleDigest::text() const {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(value));
+  return digits;
+}
+
+ExampleBlock::ExampleBlock(size_t tokens) : capacity_(tokens) {
+  wide_.reserve(tokens);
+  learned_.reserve(tokens / 8);
 }
 
 void ExampleBlock::add(const Example& example) {
@@ -166,7 +181,9 @@ void ExampleBlock::add_columns(const Example& example) {
   }
 }
 
-bool ExampleBlock::is_full() const { return wide_.size() >= tokens_in_block || rules_.size() >= examples_in_block; }
+bool ExampleBlock::is_full() const {
+  return wide_.size() >= capacity_ || rules_.size() >= std::max<size_t>(capacity_ / tokens_of_short_example, 1);
+}
 
 void ExampleBlock::seal() {
   if (largest_token_ <= UINT16_MAX) {

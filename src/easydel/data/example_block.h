@@ -55,10 +55,19 @@ struct BlockView {
   void read(int64_t example, int64_t begin, int64_t end, Example& out) const;
 };
 
+// Of a sequence of examples: their tokens, labels, lengths and weights. Equal for equal ones.
+struct ExampleDigest {
+  uint64_t value = 0xcbf29ce484222325;
+  void add(const Example& example);
+  void add(uint64_t word) { value = (value ^ word) * 0x100000001b3; }
+  std::string text() const;  // 16 hex digits
+};
+
 // A block that grows, and owns its arrays.
 class ExampleBlock {
  public:
-  ExampleBlock();
+  static constexpr size_t tokens_in_memory = size_t{1} << 20;
+  explicit ExampleBlock(size_t tokens = tokens_in_memory);  // that fill it
   // Bug: a column of this name has had other numbers.
   void add(const Example& example);
   bool is_full() const;
@@ -77,6 +86,7 @@ class ExampleBlock {
   void add_labels(const Example& example);
   void add_columns(const Example& example);
 
+  size_t capacity_;
   std::vector<uint32_t> wide_;
   std::vector<uint16_t> narrow_;
   uint32_t largest_token_ = 0;

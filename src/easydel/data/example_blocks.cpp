@@ -10,6 +10,7 @@ namespace easydel::data {
 void ExampleBlocks::add(const Example& example) {
   if (!open_) open_ = std::make_shared<ExampleBlock>();
   open_->add(example);
+  digest_.add(example);
   if (open_->is_full()) finish();
 }
 
@@ -34,11 +35,7 @@ void ExampleBlocks::finish() {
   add(block->view(), block);
 }
 
-bool ExampleBlocks::has(std::string_view column) const {
-  return std::ranges::any_of(blocks_, [&](const Block& block) {
-    return std::ranges::find(block.view.columns, column, &BlockColumn::name) != block.view.columns.end();
-  });
-}
+void ExampleBlocks::set_digest(const std::string& text) { digest_.value = std::stoull(text, nullptr, 16); }
 
 const ExampleBlocks::Block& ExampleBlocks::block_of(int64_t index) const {
   check(index >= 0 && index < size_, "example ", index, " of ", size_);

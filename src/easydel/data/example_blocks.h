@@ -25,7 +25,9 @@ class ExampleBlocks {
   int64_t tokens() const { return tokens_; }    // of all
   int64_t labels() const { return labels_; }    // of all
   int64_t longest() const { return longest_; }  // tokens
-  bool has(std::string_view column) const;      // in some example
+  // Of everything in it. Examples of a store count by the digest that it keeps.
+  const ExampleDigest& digest() const { return digest_; }
+  void set_digest(const std::string& text);
 
   // As BlockView's. `index` is that of the example among all.
   int64_t tokens_of(int64_t index) const;
@@ -47,6 +49,7 @@ class ExampleBlocks {
   std::shared_ptr<ExampleBlock> open_;  // in memory; null: none was begun
   int64_t size_ = 0, tokens_ = 0, labels_ = 0, longest_ = 0;
   bool weighted_ = false;
+  ExampleDigest digest_;
 };
 
 }  // namespace easydel::data

@@ -19,7 +19,7 @@ void prepare_all(std::vector<PreparedRow>& rows, const Prepare& prepare) {
   const auto work = [&](size_t first) {
     for (size_t i = first; i < rows.size(); i += threads) {
       PreparedRow& one = rows[i];
-      if (one.error) continue;
+      if (one.error || one.skipped) continue;
       try {
         one.prepared = prepare(one.row);
       } catch (const UserError& error) {
@@ -41,9 +41,12 @@ void prepare_all(std::vector<PreparedRow>& rows, const Prepare& prepare) {
 // Collects rows, prepares them together, and gives them in their order.
 class RowBatch {
  public:
-  RowBatch(const Prepare& prepare, const std::function<bool(PreparedRow&)>& sink) : prepare_(prepare), sink_(sink) {}
+  RowBatch(const Prepare& prepare, const std::function<bool(PreparedRow&)>& sink, int64_t skip)
+      : prepare_(prepare), sink_(sink), skip_(skip) {}
 
   bool add(PreparedRow row) {
+    row.skipped = skip_ > 0;
+    skip_ -= row.skipped;
     rows_.push_back(std::move(row));
     return rows_.size() < rows_at_a_time || flush();
   }
@@ -64,6 +67,7 @@ class RowBatch {
  private:
   const Prepare& prepare_;
   const std::function<bool(PreparedRow&)>& sink_;
+  int64_t skip_;  // rows that are still to be skipped
   std::vector<PreparedRow> rows_;
   bool more_ = true;
 };
@@ -111,6 +115,13 @@ std::vector<std::filesystem::path> InformReader::files_of_part(const SplitPart& 
   return files_of(inform, name_ + (is_hub_dataset(inform) ? ".type" : ".data_files"));
 }
 
+std::vector<std::filesystem::path> InformReader::files() const {
+  std::vector<std::filesystem::path> out;
+  for (const SplitPart& part : parts_)
+    for (std::filesystem::path& file : files_of_part(part)) out.push_back(std::move(file));
+  return out;
+}
+
 const FileSource& InformReader::source_of(const std::filesystem::path& file) const {
   files::refuse_unfetched(file);
   const FileSource* const source = reader_of(inform_, file);
@@ -129,7 +140,7 @@ int64_t InformReader::count(const std::vector<std::filesystem::path>& files) con
 }
 
 void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
-  RowBatch batch(prepare_, sink);
+  RowBatch batch(prepare_, sink, skip_);
   int64_t taken = 0;
   bool more = true;
   SplitPart::Range range;

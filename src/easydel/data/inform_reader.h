@@ -21,6 +21,7 @@ struct PreparedRow {
   TypedRow row;  // with an error perhaps only its place
   Prepared prepared;
   std::shared_ptr<const UserError> error;  // null: prepared
+  bool skipped = false;                    // it was not prepared, because InformReader::skip asked for that
   bool ends_file = false;                  // the error is not one row's: the rest of the file was not read
 };
 
@@ -32,7 +33,11 @@ class InformReader {
   // Calls `sink` for each row, and for each file that cannot be read to its end, until it returns false. UserError: the
   // files are not there.
   void read(const std::function<bool(PreparedRow&)>& sink);
+  // The first rows are read and given, but not prepared.
+  void skip(int64_t rows) { skip_ = rows; }
   const std::string& name() const { return name_; }  // "mixture.informs[0]"
+  // All files of all parts of the split, in their order. UserError: there are none.
+  std::vector<std::filesystem::path> files() const;
 
  private:
   TypedRow typed_row(Row row) const;
@@ -48,6 +53,7 @@ class InformReader {
   RowSteps steps_;
   FieldRules rules_;
   std::vector<SplitPart> parts_;
+  int64_t skip_ = 0;
   std::shared_ptr<const LearnRules> learn_;  // null: the inform says nothing
 };
 

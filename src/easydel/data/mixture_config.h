@@ -187,7 +187,7 @@ struct TokenizationConfig {
         field<&C::batched>("Rows by batches.", streamed),
         field<&C::batch_size>("Rows in a batch.", streamed),
         field<&C::remove_columns>("Columns to drop.", streamed),
-        field<&C::keep_in_memory>("Keep the tokens in memory.", streamed),
+        field<&C::keep_in_memory>("true: keep all tokens in memory, without a token store."),
     };
   }
 };
@@ -286,6 +286,8 @@ struct MixtureConfig {
   TokenizationConfig tokenization;
   std::optional<SaveConfig> save;
   std::string cache_dir = "~/.cache/easydel";
+  std::optional<int64_t> cache_limit;
+  int64_t cache_min_bytes = int64_t{64} << 20;
   bool streaming = true;
   int64_t shuffle_buffer_size = 1000;
   int64_t pack_shuffle_buffer_factor = 16;
@@ -339,8 +341,14 @@ struct MixtureConfig {
         field<&C::decontaminate>("Find training rows that repeat rows of the evaluation informs; null: do not look."),
         field<&C::tokenization>("How texts become tokens."),
         field<&C::save>("Write the processed data; null: no."),
-        field<&C::cache_dir>("Folder of cached data.", ready),
-        field<&C::streaming>("Read without loading all.", no_effect("files are always read by rows")),
+        field<&C::cache_dir>("Folder of the token stores: data that are tokenized once and mapped by later runs."),
+        field<&C::cache_limit>("Bytes of all token stores together; those that were not used for the longest time are "
+                               "removed. null: any number.",
+                               at_least(0)),
+        field<&C::cache_min_bytes>("Bytes of input from which on a token store is made; less is tokenized by every "
+                                   "run, in memory.",
+                                   at_least(0)),
+        field<&C::streaming>("false: keep all tokens in memory, without a token store."),
         field<&C::shuffle_buffer_size>("Rows in the shuffle buffer.", whole),
         field<&C::pack_shuffle_buffer_factor>("Size of the shuffle buffer in batches.", whole),
         field<&C::tokens_field_name>("Field with the tokens of rows that are tokenized already; input_ids is "
@@ -357,7 +365,7 @@ struct MixtureConfig {
         field<&C::use_fast_loader>("Upstream's fast loader.", ready),
         field<&C::num_workers>("Processes that load.", ready),
         field<&C::prefetch_size>("Batches read ahead.", ready),
-        field<&C::enable_caching>("Keep processed data.", ready),
+        field<&C::enable_caching>("Keep tokens in a token store for later runs; false: in memory, by every run."),
     };
   }
   void settle(config::Keys& keys);

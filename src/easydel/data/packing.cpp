@@ -186,6 +186,14 @@ void PackedRows::take(const std::vector<Piece>& fitted, const std::vector<std::v
   }
 }
 
+void PackedRows::add_to(ExampleDigest& digest) const {
+  digest.add(uint64_t(packing_));
+  for (const int64_t end : ends_) digest.add(uint64_t(end));
+  for (const Piece& piece : pieces_)
+    for (const int64_t number : {piece.document, int64_t(piece.begin), int64_t(piece.end)})
+      digest.add(uint64_t(number));
+}
+
 int64_t PackedRows::tokens_of(int64_t row) const {
   int64_t count = 0;
   for (const Piece& piece : pieces_of(row)) count += piece.size();

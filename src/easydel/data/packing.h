@@ -38,6 +38,7 @@ class PackedRows {
              PackingReport& report);
 
   int64_t size() const { return int64_t(ends_.size()); }
+  void add_to(ExampleDigest& digest) const;  // what lies where
   int64_t tokens_of(int64_t row) const;
   int64_t labels_of(const ExampleBlocks& documents, int64_t row) const;
   // Bug: columns of the documents are not alike, or of whole examples.

@@ -26,31 +26,22 @@ DatasetSource::DatasetSource(std::shared_ptr<data::Dataset> dataset, int64_t upd
   if (most_steps_in_epoch > 0) steps_ = std::min(steps_, most_steps_in_epoch);
 }
 
-const std::vector<int64_t>& DatasetSource::order_of(int64_t epoch) {
-  if (epoch != epoch_) {
-    order_ = dataset_->epoch(epoch);
-    epoch_ = epoch;
-  }
-  return order_;
-}
-
 std::vector<const data::Example*> DatasetSource::take(int64_t begin, int64_t count) {
   taken_.clear();
   for (int64_t i = begin; i < begin + count; ++i)
-    taken_.push_back(dataset_->at(order_of(i / dataset_->size())[size_t(i % dataset_->size())]));
+    taken_.push_back(dataset_->at(dataset_->index(i / dataset_->size(), i % dataset_->size())));
   std::vector<const data::Example*> out;
   for (const data::Example& example : taken_) out.push_back(&example);
   return out;
 }
 
 std::vector<std::vector<int64_t>> DatasetSource::indices(int64_t step) {
-  const std::vector<int64_t>& order = order_of(step / steps_);
   const int64_t begin = step % steps_ * update_, end = std::min(begin + update_, dataset_->size());
   const int64_t part = update_ / parts_;
   std::vector<std::vector<int64_t>> out;
   for (int64_t i = begin; i < end; i += part) {
     std::vector<int64_t>& micro = out.emplace_back();
-    for (int64_t k = i; k < std::min(i + part, end); ++k) micro.push_back(order[size_t(k)]);
+    for (int64_t k = i; k < std::min(i + part, end); ++k) micro.push_back(dataset_->index(step / steps_, k));
   }
   return out;
 }

@@ -50,14 +50,11 @@ class DatasetSource final : public BatchSource {
   int64_t examples_in_epoch() const override { return dataset_->size(); }
 
  private:
-  const std::vector<int64_t>& order_of(int64_t epoch);
   // The indices of a step's examples, by micro-batch.
   std::vector<std::vector<int64_t>> indices(int64_t step);
 
   std::shared_ptr<data::Dataset> dataset_;
   int64_t update_, parts_, steps_;
-  int64_t epoch_ = -1;
-  std::vector<int64_t> order_;  // of epoch_
   std::vector<data::Example> of_step_, taken_;
 };
 

@@ -181,19 +181,19 @@ std::optional<EvaluationReport> Trainer::evaluate(const Stop& stop) {
   const ShownAverage average(*optimizer_);
   const int64_t at_once = config().eval_batch_size.value_or(
       std::max<int64_t>(1, config().total_batch_size / config().gradient_accumulation_steps));
-  const auto order = evaluation_->epoch(0);
+  const int64_t all = evaluation_->size();
   EvaluationReport report;
   std::vector<Metric> metrics;
   double sum = 0, weight = 0;
-  int64_t batches = 0, all_batches = (int64_t(order.size()) + at_once - 1) / at_once;
+  int64_t batches = 0, all_batches = (all + at_once - 1) / at_once;
   all_batches = std::min(all_batches, config().max_evaluation_steps.value_or(all_batches));
-  for (size_t i = 0; i < order.size(); i += size_t(at_once), ++batches) {
+  for (int64_t i = 0; i < all; i += at_once, ++batches) {
     if (config().max_evaluation_steps && batches == *config().max_evaluation_steps) break;
     if (stop()) return std::nullopt;
     worked(Work::Kind::evaluation, batches, all_batches);
     std::vector<data::Example> examples;
-    for (size_t k = i; k < std::min(order.size(), i + size_t(at_once)); ++k)
-      examples.push_back(evaluation_->at(order[k]));
+    for (int64_t k = i; k < std::min(all, i + at_once); ++k)
+      examples.push_back(evaluation_->at(evaluation_->index(0, k)));
     if (parts_.trainer.facts().token_loss)
       data::count_text_bytes(examples, *parts_.tokenizer, config().loss().shift_tokens);
     MicroBatch micro;

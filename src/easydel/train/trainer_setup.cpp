@@ -13,6 +13,7 @@
 #include "easydel/tensor/memory.h"
 #include "easydel/train/router_watch.h"
 #include "easydel/train/state_files.h"
+#include "easydel/train/store_settings.h"
 #include "easydel/train/trainer.h"
 #include "easydel/train/transformation.h"
 
@@ -176,7 +177,9 @@ data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixtur
   };
   data::RunData out;
   data::DatasetOptions options;
-  if (!data::training_informs(mixture).empty()) out.training = options = training_data(trainer, mixture);
+  if (!data::training_informs(mixture).empty()) options = training_data(trainer, mixture);
+  options.store = store_options(trainer, mixture, *tokenizer, vocabulary);
+  if (!options.informs.empty()) out.training = options;
   if (!data::evaluation_informs(mixture).empty()) {
     trainer.common.do_eval = true;  // shown whether or not the run evaluates
     if (evaluation_data(trainer, mixture, options)) out.evaluation = options;
@@ -235,6 +238,7 @@ void Trainer::build_data() {
   const data::Prepare prepare =
       within_vocabulary(preparation(*method_, parts_.trainer.method()), parts_.model->vocabulary(), *parts_.tokenizer);
   data::DatasetOptions options = training_data(parts_.trainer, parts_.mixture);
+  options.store = store_options(parts_.trainer, parts_.mixture, *parts_.tokenizer, parts_.model->vocabulary());
   options.on_rows = [this](int64_t rows) { worked(Work::Kind::reading, rows, 0); };
   training_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
   if (parts_.mixture.save && ranks_.first())
