@@ -116,8 +116,9 @@ TEST(Export, RefusesWhatHasNoForm) {
     EXPECT_EQ(ran.status, 2);
     return ran.err;
   };
-  EXPECT_EQ(refused({"--dtype", "q3_k"}),
-            "--dtype: 'q3_k' is not a dtype that GGUF files can be written in\n    known: f32, f16, bf16, q8_0\n");
+  EXPECT_EQ(
+      refused({"--dtype", "q3_k"}),
+      "--dtype: 'q3_k' is not a dtype that GGUF files can be written in\n    known: f32, f16, bf16, q8_0, q4_0\n");
   EXPECT_EQ(refused({"--format", "onnx"}), "--format: 'onnx' is not a model format\n    known: gguf, safetensors\n");
   EXPECT_FALSE(std::filesystem::exists(folder / "x.gguf"));
   test::write_file(folder / "model/config.json", R"({"model_type": "falcon", "hidden_size": 8})");

@@ -216,10 +216,10 @@ TEST(Gguf, RefusesDamagedFiles) {
   EXPECT_EQ(changed(dimensions, "\x09"), "F: tensor 'token_embd.weight' has 9 dimensions" + std::string(again));
   EXPECT_EQ(changed(sizes, std::string(7, '\xff') + "\x0f"),
             "F: tensor 'token_embd.weight' has a size that is out of range" + std::string(again));
-  EXPECT_EQ(
-      changed(type, "\x63"),
-      "F: tensor 'token_embd.weight' has ggml type 99, which is not supported\n"
-      "    supported: F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K; convert it with llama-quantize");
+  EXPECT_EQ(changed(type, "\x63"),
+            "F: tensor 'token_embd.weight' has ggml type 99, which is not supported\n"
+            "    supported: F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K, IQ4_NL, IQ4_XS, "
+            "TQ1_0, TQ2_0, MXFP4, NVFP4; convert it with llama-quantize");
   EXPECT_EQ(changed(type, "\x08"),
             "F: tensor 'token_embd.weight' has rows of 8, which are not whole blocks of Q8_0" + std::string(again));
   EXPECT_EQ(changed(offset, "\x20"),

@@ -20,6 +20,7 @@
 #include "easydel/cli/data.h"
 #include "easydel/cli/doctor.h"
 #include "easydel/cli/launch.h"
+#include "easydel/cli/quantize.h"
 #include "easydel/elarge/core.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/kernels/executor.h"
@@ -47,6 +48,7 @@ struct Options {
   EvalCommand eval;
   PerplexityCommand perplexity;
   ExportOptions export_;
+  QuantizeOptions quantize;
   MergeOptions merge;
   DescribeModelOptions model;
   DescribeMeshOptions mesh;
@@ -371,12 +373,27 @@ void add_commands(CLI::App& app, Options& o) {
       ->required();
   one->add_option("--format", o.export_.format, "gguf, or safetensors (a Hugging Face model folder)");
   one->add_option("--dtype", o.export_.dtype,
-                  "Dtype of the weights: auto (the checkpoint's), f32, f16, bf16; gguf only: q8_0");
+                  "Dtype of the weights: auto (the checkpoint's), f32, f16, bf16; gguf only: q8_0, q4_0");
   one->add_option("-o,--output", o.export_.output, "File (gguf) or folder (safetensors) to write")->required();
   one->add_option("--max-shard-size", o.export_.max_shard_size, "Maximum size of a safetensors file: 500MB, 2GiB")
       ->capture_default_str();
   one->add_option("--tokenizer", o.export_.tokenizer, "Tokenizer folder; default: the model's own");
   one->add_option("--pre", o.export_.pre, "Name of the pre-tokenizer for GGUF; needed only if it cannot be detected");
+
+  one = add_command(app, o, "quantize", "Write a model in codes of 4 or 8 bits", work,
+                    [&o] { return run_quantize(o.quantize); });
+  one->add_option("model", o.quantize.model, "Model folder, or a name on the Hugging Face Hub (owner/name)")
+      ->required();
+  one->add_option("--to", o.quantize.to,
+                  "nf4, fp4 (bitsandbytes' files); int8, w4a16, fp8, mxfp4 (compressed-tensors'); q4_0, q8_0 (GGUF)")
+      ->capture_default_str();
+  one->add_option("-o,--out,--output", o.quantize.output, "Folder (q4_0, q8_0: file) to write")->required();
+  one->add_option("--pattern", o.quantize.pattern,
+                  "Regular expression that the paths of quantized layers match; default: all but the output layer");
+  one->add_option("--text", o.quantize.texts, "Held-out text: print how its perplexity changes (may be repeated)")
+      ->allow_extra_args(false);
+  one->add_option("--max-shard-size", o.quantize.max_shard_size, "Maximum size of a safetensors file: 500MB, 2GiB")
+      ->capture_default_str();
 
   one = add_command(app, o, "merge", "Merge LoRA adapters into a model", work, [&o] { return run_merge(o.merge); });
   one->add_option("model", o.merge.model, "Model folder, or a name on the Hugging Face Hub (owner/name)")->required();

@@ -124,6 +124,7 @@ Sizes add_keys(GgufWriter& out, const GgufFamily& family, const Config& config, 
   out.integer("general.quantization_version", 2);
   out.integer("general.file_type", type == GgmlType::f32    ? 0
                                    : type == GgmlType::f16  ? 1
+                                   : type == GgmlType::q4_0 ? 2
                                    : type == GgmlType::q8_0 ? 7
                                                             : 32);
   const std::string activation = config.text("hidden_activation", config.text("hidden_act", family.activation));
@@ -184,7 +185,9 @@ GgmlType gguf_type(std::string_view word, const std::string& where) {
     for (const GgmlType type : {GgmlType::f32, GgmlType::f16, GgmlType::bf16})
       if (form_of(type).dtype == *dtype) return type;
   if (word == "q8_0" || word == "Q8_0") return GgmlType::q8_0;
-  refuse(where, str("'", word, "' is not a dtype that GGUF files can be written in"), "known: f32, f16, bf16, q8_0");
+  if (word == "q4_0" || word == "Q4_0") return GgmlType::q4_0;
+  refuse(where, str("'", word, "' is not a dtype that GGUF files can be written in"),
+         "known: f32, f16, bf16, q8_0, q4_0");
 }
 
 void add_model(GgufWriter& out, const Folder& model, const ConfigFile& file, std::string_view name, GgmlType type) {
@@ -215,7 +218,7 @@ void add_model(GgufWriter& out, const Folder& model, const ConfigFile& file, std
     const bool key = family->interleaved && full.find(".k_proj.") != std::string::npos;
     const bool norm = full.ends_with("norm.weight"), matrix = info.shape.size() > 1 && !norm;
     GgmlType as = matrix ? type : GgmlType::f32;
-    if (as == GgmlType::q8_0 && info.shape.back() % form_of(as).elements != 0) as = GgmlType::f16;
+    if (form_of(as).elements > 1 && info.shape.back() % form_of(as).elements != 0) as = GgmlType::f16;
     out.tensor(gguf, as, info.shape, [&model, own, family, sizes, query, key, norm, as](const GgufWriter::Sink& sink) {
       TensorView view = model.at(own);
       if (query || key) view = with_reordered_rows(std::move(view), query ? sizes.heads : sizes.kv_heads, false);

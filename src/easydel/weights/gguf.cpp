@@ -72,9 +72,10 @@ GgufFile::GgufFile(std::span<const std::byte> bytes, std::string name)
     const auto type = reader.number<uint32_t>();
     const GgmlForm* const form = find_ggml_form(type);
     if (!form)
-      refuse(
-          this->name(), str("tensor ", in_quotes(tensor), " has ggml type ", type, ", which is not supported"),
-          "supported: F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K; convert it with llama-quantize");
+      refuse(this->name(), str("tensor ", in_quotes(tensor), " has ggml type ", type, ", which is not supported"),
+             "supported: F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K, IQ4_NL, IQ4_XS, TQ1_0, "
+             "TQ2_0, MXFP4, "
+             "NVFP4; convert it with llama-quantize");
     entry.type = form->type;
     entry.begin = reader.number<uint64_t>();
     const int64_t row = entry.shape.empty() ? 1 : entry.shape.back();

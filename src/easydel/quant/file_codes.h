@@ -1,0 +1,42 @@
+// Weights in codes as files hold them: bitsandbytes' tensors for nf4 and fp4, compressed-tensors' for the other
+// formats. The readers of these files are bitsandbytes.cpp, compressed_tensors.cpp and scaled.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "easydel/base/document.h"
+#include "easydel/kernels/executor.h"
+#include "easydel/weights/dtype.h"
+
+namespace easydel::quant {
+
+enum class FileCodes : uint8_t { nf4, fp4, int8, w4a16, fp8, mxfp4 };
+// UserError, at `where`, for a word that is no such format.
+FileCodes file_codes(const std::string& word, const std::string& where);
+
+struct FileCodesSpec {
+  FileCodes codes = FileCodes::nf4;
+  int64_t group = 64;                           // of nf4, fp4 and w4a16
+  weights::DType dtype = weights::DType::bf16;  // of the values; compressed-tensors keeps scales in it
+};
+// Whether rows of k values can be written so; others stay plain.
+bool fits(const FileCodesSpec& spec, int64_t k);
+
+// A tensor of a weight [n, k]: "name" + ending is its name, where "name.weight" is that of the values.
+struct CodesPart {
+  std::string ending;  // ".weight", ".weight.absmax"
+  weights::DType dtype;
+  std::vector<int64_t> shape;
+};
+std::vector<CodesPart> parts_of(const FileCodesSpec& spec, int64_t n, int64_t k);
+// The bytes of all parts, in that order.
+std::vector<std::vector<std::byte>> bytes_of_parts(kernels::Executor& executor, const FileCodesSpec& spec,
+                                                   const float* values, int64_t n, int64_t k);
+
+// The section quantization_config of config.json. `ignored`: layers that stay plain.
+Value section_of(const FileCodesSpec& spec, const std::vector<std::string>& ignored);
+
+}  // namespace easydel::quant
