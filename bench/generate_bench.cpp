@@ -29,7 +29,7 @@ struct Held {
 Held held(const std::string& dtype, bool plain_head) {
   if (dtype == "fp32" || dtype == "bf16")
     return {{"--dtype", dtype}, smol_parameters * (dtype == "fp32" ? 4 : 2), dtype == "fp32"};
-  const std::string method = dtype == "int8" ? "8bit" : dtype == "q4" ? "a4q" : dtype;
+  const std::string method = dtype == "int8" ? "a8bit" : dtype == "q4" ? "nf4" : dtype;
   std::vector<std::string> flags = {"--dtype", "bf16", "--set", "quantization.model.quantization_method=" + method};
   if (!plain_head) flags.insert(flags.end(), {"--set", "quantization.model.pattern=.*"});
   const double weight = dtype == "int8" ? 1 : 0.5 + 4.0 / 64, head = plain_head ? 2 : weight;
