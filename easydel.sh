@@ -97,13 +97,13 @@ install_clang() {
 # Evaluation alone needs it, so a failure here is not an error: its tests are skipped.
 install_harness() {
   [ -z "${EASYDEL_PYTHON:-}" ] || return 0
-  ! "$venv/bin/python" -c "import importlib.metadata as m; assert m.version('lm_eval') == '$lm_eval_version'" 2>/dev/null || return 0
+  ! "$venv/bin/python" -c "import aiohttp, importlib.metadata as m, tenacity; assert m.version('lm_eval') == '$lm_eval_version'" 2>/dev/null || return 0
   say "installing lm_eval $lm_eval_version into ${venv#"$root"/}"
   local kept
   kept=$(mktemp)
   # What is installed keeps its version.
   { "$venv/bin/pip" freeze --disable-pip-version-check >"$kept" &&
-    "$venv/bin/pip" install -q --disable-pip-version-check --retries 1 -c "$kept" "lm_eval==$lm_eval_version"; } >&2 </dev/null ||
+    "$venv/bin/pip" install -q --disable-pip-version-check --retries 1 -c "$kept" "lm_eval[api]==$lm_eval_version"; } >&2 </dev/null ||
     say "lm_eval could not be installed: tests with it are skipped"
   rm -f "$kept"
 }

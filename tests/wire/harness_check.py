@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """lm-evaluation-harness' own clients of OpenAI's interface against a server of the built program.
 
-Run by a Python with lm_eval (and its `api` extra; without it nothing is checked, which the last line says). The figures are those of
+Run by a Python with lm_eval and its `api` extra; without them nothing is checked, which a line says. The figures are those of
 the adapter, which asks `easydel score`: with token ids, with texts, with the server's tokenizer, and for conversations.
 """
 import contextlib
@@ -9,6 +9,7 @@ import importlib.util
 import os
 import pathlib
 import sys
+import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from server import MODEL, ROOT, Server, program  # noqa: E402
@@ -55,35 +56,60 @@ def check(name, ours, theirs):
     print(f"{name}: {len(ours)} documents are equal", flush=True)
 
 
+class Checks:
+    """Counts checks; one that fails prints why, and the next ones run."""
+
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    @contextlib.contextmanager
+    def of(self, name):
+        try:
+            yield
+            self.passed += 1
+        except Exception:  # noqa: BLE001: a check may fail in any way of a client
+            print(f"FAILED {name}\n{traceback.format_exc()}", flush=True)
+            self.failed += 1
+
+
 def main():
     missing = [name for name in ("lm_eval", "aiohttp", "tenacity", "requests") if importlib.util.find_spec(name) is None]
     if missing:
-        return print("nothing was checked: no " + ", ".join(missing))
+        print("nothing was checked: no " + ", ".join(missing))
+        print("0 passed, 0 failed, 1 skipped")
+        return 0
     os.chdir(ROOT)
     os.environ.update(TQDM_DISABLE="1", HF_HUB_OFFLINE="1", EASYDEL_PROGRAM=program())
     sys.path.insert(0, str(ROOT / "python"))
     import easydel_harness  # noqa: F401: registers the model
 
+    checks = Checks()
     tasks = ["copa", "lambada", "gsm8k"]
     common = f"max_length={LENGTH},num_concurrent=4,max_retries=1"
     ours = results("easydel", f"pretrained={PLAIN},dtype=fp32", tasks)
     with Server("--dtype", "fp32", model=PLAIN) as server:
         base = f"base_url={server.url}/v1/completions,model={PLAIN.name},{common}"
-        check("texts", ours, results("local-completions", base + ",tokenized_requests=False", tasks))
+        with checks.of("texts"):
+            check("texts", ours, results("local-completions", base + ",tokenized_requests=False", tasks))
         if importlib.util.find_spec("transformers"):
             ids = f",tokenizer={PLAIN},tokenizer_backend=huggingface,add_bos_token=True"
-            check("ids", ours, results("local-completions", base + ids, tasks))
-            rolling = results("easydel", f"pretrained={PLAIN},dtype=fp32,max_length={LENGTH - 2}", ["wikitext"])
-            check("rolling", rolling, results("local-completions", base + ids, ["wikitext"]))
-        from lm_eval.utils import check_remote_tokenizer_support
+            with checks.of("ids"):
+                check("ids", ours, results("local-completions", base + ids, tasks))
+            with checks.of("rolling"):
+                rolling = results("easydel", f"pretrained={PLAIN},dtype=fp32,max_length={LENGTH - 2}", ["wikitext"])
+                check("rolling", rolling, results("local-completions", base + ids, ["wikitext"]))
+        with checks.of("remote tokenizer"):
+            from lm_eval.utils import check_remote_tokenizer_support
 
-        assert check_remote_tokenizer_support(f"{server.url}/v1/completions"), "the remote tokenizer is not found"
+            assert check_remote_tokenizer_support(f"{server.url}/v1/completions"), "the remote tokenizer is not found"
     conversation = {"apply_chat_template": True}
     ours = results("easydel", f"pretrained={MODEL},dtype=fp32", ["gsm8k"], **conversation)
-    with Server("--dtype", "fp32", model=MODEL) as server:
+    with Server("--dtype", "fp32", model=MODEL) as server, checks.of("conversations"):
         base = f"base_url={server.url}/v1/chat/completions,model={MODEL.name},{common}"
         check("conversations", ours, results("local-chat-completions", base, ["gsm8k"], **conversation))
+    print(f"{checks.passed} passed, {checks.failed} failed")
+    return 1 if checks.failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
