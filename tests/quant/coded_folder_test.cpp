@@ -16,7 +16,7 @@ namespace {
 
 using weights::DType;
 
-struct Tensor {
+struct StoredTensor {
   std::string name;
   DType dtype;
   std::vector<int64_t> shape;
@@ -27,10 +27,10 @@ std::string integers(std::vector<int32_t> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int32_t)};
 }
 
-CodedFolder opened(const test::TemporaryFolder& folder, const std::vector<Tensor>& tensors,
+CodedFolder opened(const test::TemporaryFolder& folder, const std::vector<StoredTensor>& tensors,
                    const std::string& quantization) {
   std::vector<weights::OutTensor> out;
-  for (const Tensor& tensor : tensors) {
+  for (const StoredTensor& tensor : tensors) {
     std::string bytes = tensor.bytes;
     if (bytes.empty())
       bytes.resize(size_t(*weights::bytes_of_shape(tensor.shape, weights::size_of(tensor.dtype))), '\0');
@@ -43,7 +43,7 @@ CodedFolder opened(const test::TemporaryFolder& folder, const std::vector<Tensor
 }
 
 // What opening such a folder says; empty: it is read, and its scales are sound.
-std::string refusal(const std::vector<Tensor>& tensors, const std::string& quantization = "null") {
+std::string refusal(const std::vector<StoredTensor>& tensors, const std::string& quantization = "null") {
   const test::TemporaryFolder folder;
   const std::string text = test::refusal([&] {
     const CodedFolder codes = opened(folder, tensors, quantization);
@@ -56,7 +56,7 @@ const std::string again = "\n    fetch the file again, or load the unquantized m
 
 const std::string small_gptq = R"({"quant_method": "gptq", "bits": 4, "group_size": 32})";
 
-std::vector<Tensor> gptq() {
+std::vector<StoredTensor> gptq() {
   return {{"a.qweight", DType::i32, {8, 16}},
           {"a.qzeros", DType::i32, {2, 2}},
           {"a.scales", DType::f16, {2, 16}},
@@ -82,7 +82,7 @@ TEST(CodedFolder, ShowsValuesInsteadOfCodes) {
 }
 
 TEST(CodedFolder, RefusesTensorsThatDoNotFitTogether) {
-  const auto with = [](size_t index, Tensor tensor) {
+  const auto with = [](size_t index, StoredTensor tensor) {
     auto tensors = gptq();
     tensors[index] = std::move(tensor);
     return refusal(tensors, small_gptq);

@@ -7,12 +7,12 @@
 
 #include "easydel/server/request_fields.h"
 
-namespace easydel::server::test {
+namespace easydel::test {
 
 template <class T>
 T read(std::string_view body, bool strict = false) {
   std::vector<std::string> passed_over;
-  return read_request<T>(read_value(body), {.strict = strict}, passed_over);
+  return server::read_request<T>(server::read_value(body), {.strict = strict}, passed_over);
 }
 
 // All problems, as "path: what" a line.
@@ -30,4 +30,4 @@ std::string wrong(std::string_view body, bool strict = false) {
   return "";
 }
 
-}  // namespace easydel::server::test
+}  // namespace easydel::test

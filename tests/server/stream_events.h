@@ -8,7 +8,7 @@
 
 #include "easydel/base/document.h"
 
-namespace easydel::server::test {
+namespace easydel::test {
 
 struct StreamEvent {
   std::string name, data;  // name: empty if the event has none
@@ -50,4 +50,4 @@ inline std::string member_of(const std::string& json, std::initializer_list<std:
   return at.is_text() ? at.scalar : to_json(at);
 }
 
-}  // namespace easydel::server::test
+}  // namespace easydel::test

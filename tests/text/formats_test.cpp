@@ -80,37 +80,37 @@ TEST_F(Formats, SentencePieceGivesTheIdsPiecesAndTextsOfTheLibrary) {
 }
 
 // A message of one SentencePiece model, written by hand.
-struct Message {
+struct ProtoMessage {
   std::string bytes;
-  Message& text(int field, const std::string& value) {
+  ProtoMessage& text(int field, const std::string& value) {
     bytes += static_cast<char>(field << 3 | 2);
     bytes += static_cast<char>(value.size());
     bytes += value;
     return *this;
   }
-  Message& number(int field, int value) {
+  ProtoMessage& number(int field, int value) {
     bytes += static_cast<char>(field << 3 & 0x7f) + (field > 15 ? std::string() : std::string());
     if (field > 15)
       bytes.back() = static_cast<char>((field << 3 & 0x7f) | 0x80), bytes += static_cast<char>(field >> 4);
     bytes += static_cast<char>(value);
     return *this;
   }
-  Message& score(float value) {
+  ProtoMessage& score(float value) {
     bytes += static_cast<char>(2 << 3 | 5);
     bytes.append(reinterpret_cast<const char*>(&value), 4);
     return *this;
   }
 };
 std::string piece(const std::string& text, float score, int kind = 1) {
-  return Message().text(1, text).score(score).number(3, kind).bytes;
+  return ProtoMessage().text(1, text).score(score).number(3, kind).bytes;
 }
 
 TEST_F(Formats, SentencePieceMergesByScoreAndLeavesWhatTheUserDefined) {
-  Message model;
+  ProtoMessage model;
   model.text(1, piece("<unk>", 0, 2)).text(1, piece("<s>", 0, 3)).text(1, piece("</s>", 0, 3));
   model.text(1, piece("ab", -2)).text(1, piece("bc", -1)).text(1, piece("[x]", 0, 4)).text(1, piece("\u2581", -3));
   for (const char* one : {"a", "b", "c", "x", "["}) model.text(1, piece(one, -9));
-  model.text(2, Message().number(3, 2).bytes);
+  model.text(2, ProtoMessage().number(3, 2).bytes);
   auto tokenizer = load("tokenizer.model", model.bytes);
   EXPECT_EQ(tokenizer->encode("abc"), (Ids{6, 7, 4}));
   EXPECT_EQ(tokenizer->encode("ab[x]c"), (Ids{6, 3, 5, 9}));
@@ -129,20 +129,20 @@ TEST_F(Formats, SentencePieceRefusesWhatIsNoModel) {
           again);
   EXPECT_EQ(refused("tokenizer.model", ""),
             std::string("F/tokenizer.model: is not a SentencePiece model: it has no pieces") + again);
-  EXPECT_EQ(refused("tokenizer.model", Message().text(1, piece("a", 0)).bytes),
+  EXPECT_EQ(refused("tokenizer.model", ProtoMessage().text(1, piece("a", 0)).bytes),
             std::string("F/tokenizer.model: has no unknown piece") + again);
-  EXPECT_EQ(refused("tokenizer.model", Message().text(1, piece("a", 0)).text(1, piece("a", 0)).bytes),
+  EXPECT_EQ(refused("tokenizer.model", ProtoMessage().text(1, piece("a", 0)).text(1, piece("a", 0)).bytes),
             std::string("F/tokenizer.model: the piece 'a' is there twice") + again);
-  EXPECT_EQ(refused("tokenizer.model", Message().text(1, piece("\xff", 0)).bytes),
+  EXPECT_EQ(refused("tokenizer.model", ProtoMessage().text(1, piece("\xff", 0)).bytes),
             std::string("F/tokenizer.model: piece 0 is empty or no UTF-8") + again);
-  EXPECT_EQ(refused("tokenizer.model", Message().text(1, piece("a", 0, 9)).bytes),
+  EXPECT_EQ(refused("tokenizer.model", ProtoMessage().text(1, piece("a", 0, 9)).bytes),
             std::string("F/tokenizer.model: has a piece of the unknown kind 9") + again);
 }
 
 TEST_F(Formats, AFolderOfASentencePieceModelHasTheBosOfItsClass) {
-  Message model;
+  ProtoMessage model;
   model.text(1, piece("<unk>", 0, 2)).text(1, piece("<s>", 0, 3)).text(1, piece("</s>", 0, 3));
-  model.text(1, piece("\u2581", -3)).text(1, piece("a", -1)).text(2, Message().number(3, 2).bytes);
+  model.text(1, piece("\u2581", -3)).text(1, piece("a", -1)).text(2, ProtoMessage().number(3, 2).bytes);
   test::write_file(folder_ / "tokenizer.model", model.bytes);
   EXPECT_EQ(Tokenizer::load(folder_.path())->encode("a"), (Ids{3, 4}));
   test::write_file(folder_ / "tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer", "legacy": true})");
@@ -157,10 +157,10 @@ TEST_F(Formats, AFolderOfASentencePieceModelHasTheBosOfItsClass) {
 
 // What AutoTokenizer of transformers 5.23 answers for the same folder.
 TEST_F(Formats, AClassOfTransformersNumbersThePiecesAnew) {
-  Message model;
+  ProtoMessage model;
   model.text(1, piece("<unk>", 0, 2)).text(1, piece("<s>", 0, 3)).text(1, piece("</s>", 0, 3));
   for (const char* one : {"\u2581", "a", "\u2581a", "b"}) model.text(1, piece(one, -2));
-  model.text(2, Message().number(3, 1).bytes);
+  model.text(2, ProtoMessage().number(3, 1).bytes);
   test::write_file(folder_ / "tokenizer.model", model.bytes);
   auto encoded = [&](const std::string& config, const std::string& text) {
     test::write_file(folder_ / "tokenizer_config.json", config);
@@ -185,9 +185,9 @@ TEST_F(Formats, AClassOfTransformersNumbersThePiecesAnew) {
 }
 
 TEST_F(Formats, TheFamilyOfAModelNamesTheClassWhereItsTokenizerDoesNot) {
-  Message model;
+  ProtoMessage model;
   model.text(1, piece("<unk>", 0, 2)).text(1, piece("<s>", 0, 3)).text(1, piece("</s>", 0, 3));
-  model.text(1, piece("\u2581a", -2)).text(2, Message().number(3, 1).bytes);
+  model.text(1, piece("\u2581a", -2)).text(2, ProtoMessage().number(3, 1).bytes);
   test::write_file(folder_ / "sentencepiece.bpe.model", model.bytes);
   test::write_file(folder_ / "config.json", R"({"model_type": "xlm-roberta"})");
   EXPECT_EQ(Tokenizer::load(folder_.path())->encode("a"), (Ids{0, 4, 2}));

@@ -114,7 +114,7 @@ std::string methods_of(data::RowKind kind) {
   std::vector<std::string> names;
   for (const MethodConfig& config : method_configs())
     if (config.built && config.facts.rows.has(kind)) names.emplace_back(config.name);
-  return join(names, " or ");
+  return easydel::join(names, " or ");
 }
 
 TEST(Prepare, ARowOfAnotherKindIsRefused) {
