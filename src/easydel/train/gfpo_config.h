@@ -39,11 +39,7 @@ struct GfpoConfig {
   WindowKeys window;
   ReferenceKeys reference;
 
-  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
-                                     .samples = true,
-                                     .columns = true,
-                                     .reference = SideModelUse::optional,
-                                     .reward = SideModelUse::optional};
+  static constexpr MethodFacts facts = facts_of_sampling;
 
   static config::Section section() {
     return config::flat<&GfpoConfig::own, &GfpoConfig::grpo, &GfpoConfig::rollouts, &GfpoConfig::window,

@@ -124,11 +124,7 @@ struct GrpoConfig {
   WindowKeys window;
   ReferenceKeys reference;
 
-  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
-                                     .samples = true,
-                                     .columns = true,
-                                     .reference = SideModelUse::optional,
-                                     .reward = SideModelUse::optional};
+  static constexpr MethodFacts facts = facts_of_sampling;
 
   static config::Section section() {
     return config::flat<&GrpoConfig::own, &GrpoConfig::rollouts, &GrpoConfig::window, &GrpoConfig::reference>(

@@ -19,11 +19,7 @@ struct GspoConfig {
   WindowKeys window;
   ReferenceKeys reference;
 
-  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
-                                     .samples = true,
-                                     .columns = true,
-                                     .reference = SideModelUse::optional,
-                                     .reward = SideModelUse::optional};
+  static constexpr MethodFacts facts = facts_of_sampling;
 
   static config::Section section() {
     return config::flat<&GspoConfig::grpo, &GspoConfig::rollouts, &GspoConfig::window, &GspoConfig::reference>(

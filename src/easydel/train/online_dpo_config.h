@@ -42,11 +42,7 @@ struct OnlineDpoConfig {
       .max_completion_length = 64, .num_return_sequences = 2, .temperature = 0.9, .top_p = 1, .top_k = {}};
   ReferenceKeys reference;
 
-  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
-                                     .samples = true,
-                                     .columns = true,
-                                     .reference = SideModelUse::optional,
-                                     .reward = SideModelUse::optional};
+  static constexpr MethodFacts facts = facts_of_sampling;
 
   static config::Section section() {
     return config::flat<&OnlineDpoConfig::own, &OnlineDpoConfig::rollouts, &OnlineDpoConfig::reference>(

@@ -56,11 +56,7 @@ struct PpoConfig {
   PpoKeys own;
   RolloutKeys rollouts = {.num_return_sequences = 1};
 
-  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
-                                     .samples = true,
-                                     .columns = true,
-                                     .reference = SideModelUse::optional,
-                                     .reward = SideModelUse::optional};
+  static constexpr MethodFacts facts = facts_of_sampling;
 
   static config::Section section() {
     return config::flat<&PpoConfig::own, &PpoConfig::rollouts>("Proximal policy optimisation (arXiv:1707.06347).");

@@ -41,11 +41,7 @@ struct RlooConfig {
   WindowKeys window;
   ReferenceKeys reference;
 
-  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
-                                     .samples = true,
-                                     .columns = true,
-                                     .reference = SideModelUse::optional,
-                                     .reward = SideModelUse::optional};
+  static constexpr MethodFacts facts = facts_of_sampling;
 
   static config::Section section() {
     return config::flat<&RlooConfig::own, &RlooConfig::rollouts, &RlooConfig::window, &RlooConfig::reference>(

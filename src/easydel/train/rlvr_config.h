@@ -51,11 +51,7 @@ struct RlvrConfig {
   WindowKeys window;
   ReferenceKeys reference;
 
-  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
-                                     .samples = true,
-                                     .columns = true,
-                                     .reference = SideModelUse::optional,
-                                     .reward = SideModelUse::optional};
+  static constexpr MethodFacts facts = facts_of_sampling;
 
   static config::Section section() {
     return config::flat<&RlvrConfig::own, &RlvrConfig::grpo, &RlvrConfig::rollouts, &RlvrConfig::window,

@@ -7,9 +7,17 @@
 #include <vector>
 
 #include "easydel/config/fields.h"
+#include "easydel/train/method_facts.h"
 #include "easydel/train/rewards_config.h"
 
 namespace easydel::train {
+
+// Of the methods that learn from rewards of their own completions.
+inline constexpr MethodFacts facts_of_sampling{.rows = {data::RowKind::prompt},
+                                               .samples = true,
+                                               .columns = true,
+                                               .reference = SideModelUse::optional,
+                                               .reward = SideModelUse::optional};
 
 struct RolloutKeys {
   int64_t max_prompt_length = 512;

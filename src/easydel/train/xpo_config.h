@@ -36,11 +36,7 @@ struct XpoConfig {
   RolloutKeys rollouts = {.num_return_sequences = 2};
   ReferenceKeys reference;
 
-  static constexpr MethodFacts facts{.rows = {data::RowKind::prompt},
-                                     .samples = true,
-                                     .columns = true,
-                                     .reference = SideModelUse::optional,
-                                     .reward = SideModelUse::optional};
+  static constexpr MethodFacts facts = facts_of_sampling;
 
   static config::Section section() {
     return config::flat<&XpoConfig::own, &XpoConfig::rollouts, &XpoConfig::reference>(
