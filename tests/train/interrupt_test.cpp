@@ -23,6 +23,21 @@ TEST(Interrupt, NotesTheFirstSignalAndGivesTheOldHandlersBack) {
   EXPECT_EQ(Interrupt().signal(), 0) << "a new one has seen nothing";
 }
 
+TEST(Interrupt, NotesEverySignalThatEndsARun) {
+  static volatile std::sig_atomic_t missed = 0;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    const auto before = std::signal(signal, [](int other) { missed = other; });
+    {
+      const Interrupt interrupt;
+      std::raise(signal);
+      EXPECT_EQ(interrupt.signal(), signal);
+      EXPECT_TRUE(interrupt.has_come());
+    }
+    std::signal(signal, before);
+    EXPECT_EQ(missed, 0) << "the handler before it got signal " << signal;
+  }
+}
+
 TEST(Interrupt, SaysAtOnceThatTheRunIsSaved) {
   const auto said = [](int signal, bool speaks) {
     testing::internal::CaptureStderr();

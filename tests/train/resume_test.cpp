@@ -291,6 +291,15 @@ TEST(ResumeChanges, AnotherModelFolderIsAnotherModelUnlessItMoved) {
   EXPECT_TRUE(same.refused.empty() && same.noted.empty());
 }
 
+// Makes a checkpoint one of an earlier version, without the history of its run.
+void forget_history(const fs::path& checkpoint) {
+  Value state = parse_file(checkpoint / "state.json");
+  std::erase_if(state.entries,
+                [](const auto& entry) { return entry.first == "history" || entry.first == "optimizer_state"; });
+  test::write_file(checkpoint / "state.json", to_json(state, 2));
+  list_files_anew(checkpoint);
+}
+
 // Checkpoints of earlier versions have the optimizer's file next to the model, and less in state.json.
 TEST(Resume, AnOldCheckpointGoesOn) {
   const TemporaryFolder whole, cut;
@@ -300,17 +309,35 @@ TEST(Resume, AnOldCheckpointGoesOn) {
   const fs::path old = cut / "out/small/run-2", name = "optimizer-00001-of-00001.safetensors";
   fs::rename(old / "optimizer" / name, old / name);
   fs::remove(old / "optimizer");
-  Value state = parse_file(old / "state.json"), manifest = parse_file(old / "manifest.json");
-  std::erase_if(state.entries,
-                [](const auto& entry) { return entry.first == "history" || entry.first == "optimizer_state"; });
-  test::write_file(old / "state.json", to_json(state, 2));
+  Value manifest = parse_file(old / "manifest.json");
   for (auto& [file, entry] : manifest.find("files")->entries)
     if (file == "optimizer/" + name.string()) file = name.string();
   test::write_file(old / "manifest.json", to_json(manifest, 2));
-  list_files_anew(old);
+  forget_history(old);
   const WatchedRun resumed = watched_run(small_run(cut.path(), "max_training_steps: 4"));
   EXPECT_EQ(resumed.watched.reports.size(), 2u) << log.text;
   EXPECT_TRUE(resumed.weights == straight.weights);
+}
+
+// Such a checkpoint does not say whether the evaluation at its step was made; the metrics do, if there are any.
+TEST(Resume, OfAnOldCheckpointMakesUpWhatItsMetricsDoNotHave) {
+  LogLines log;
+  for (const bool reports : {true, false})
+    for (const bool stopped : {true, false}) {
+      const TemporaryFolder folder;
+      const std::string mixture = mixture_with_evaluation(folder);
+      const auto keys = [&](int64_t steps) {
+        return str("{evaluation_steps: 2, save_steps: 2, report_metrics: ", reports ? "true" : "false",
+                   ", max_training_steps: ", steps, "}");
+      };
+      // A run that is stopped has not made the evaluation at that step; one that has ended has.
+      watched_run(small_run(folder.path(), keys(stopped ? 4 : 2), mixture), stopped ? 2 : 0);
+      forget_history(folder / "out/small/run-2");
+      const WatchedRun resumed = watched_run(small_run(folder.path(), keys(4), mixture));
+      EXPECT_EQ(resumed.watched.evaluations,
+                reports && stopped ? (std::vector<int64_t>{2, 4}) : (std::vector<int64_t>{4}))
+          << "with metrics: " << reports << ", stopped: " << stopped;
+    }
 }
 
 }  // namespace

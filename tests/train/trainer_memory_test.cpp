@@ -1,5 +1,10 @@
 // What the trainer announces of its memory. scripts/memory_line.py compares it with the peak of whole processes.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <optional>
 
 #include "easydel/tensor/memory.h"
 #include "train/small_run.h"
@@ -28,6 +33,70 @@ TEST(TrainerMemory, IsMeasuredAndChangesNothing) {
   const auto least = double(memory.first_gradient + memory.activation_bytes());
   EXPECT_GT(double(watch.bytes()), 0.8 * least);
   EXPECT_LT(double(watch.bytes()), 1.2 * least + double(memory.gradients));
+}
+
+int64_t pages_in_use(int field) {  // of /proc/self/statm: 0 of the address space, 1 in memory
+  std::ifstream file("/proc/self/statm");
+  int64_t pages = 0;
+  for (int i = 0; i <= field; ++i) file >> pages;
+  return pages * int64_t(sysconf(_SC_PAGESIZE));
+}
+
+// While one lives, this process gets so many more bytes of address space, as under `ulimit -v`.
+class AddressSpaceLimit {
+ public:
+  explicit AddressSpaceLimit(int64_t more) {
+    getrlimit(RLIMIT_AS, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = rlim_t(pages_in_use(0) + more);
+    EXPECT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+  }
+  ~AddressSpaceLimit() { setrlimit(RLIMIT_AS, &before_); }
+  AddressSpaceLimit(const AddressSpaceLimit&) = delete;
+  AddressSpaceLimit& operator=(const AddressSpaceLimit&) = delete;
+
+ private:
+  rlimit before_ = {};
+};
+
+// The plan is made from the loaded model and the longest micro-batch; only a few tokens of that are computed.
+TEST(TrainerMemory, RefusesARunThatDoesNotFitAndNamesWhatWould) {
+  tensor::use_kept_memory();
+  const test::TemporaryFolder folder;
+  const test::LogLines log;
+  std::string lines;
+  for (int i = 0; i < 128; ++i) {
+    for (int word = 0; word < 300; ++word) lines += str("ball ", (i * word) % 7, " ");
+    lines += "\n";
+  }
+  test::write_file(folder / "lines.txt", lines);
+  const std::string fits = "(nothing was refused)";
+  const auto refused = [&](const std::string& accumulation, std::optional<int64_t> more, MemoryPlan* plan) {
+    TrainerParts parts =
+        test::small_run(folder.path(), str("{max_training_steps: 1, total_batch_size: 128, max_length: 512, "
+                                           "gradient_accumulation_steps: ",
+                                           accumulation, "}"));
+    std::optional<AddressSpaceLimit> limit;
+    if (more) limit.emplace(*more);
+    return test::refusal([&] {
+      const Trainer trainer(std::move(parts));
+      if (plan) *plan = trainer.plan().memory;
+    });
+  };
+  MemoryPlan plan;
+  ASSERT_EQ(refused("1", std::nullopt, &plan), fits);
+  const int64_t more = plan.total() - pages_in_use(1);  // than this process has now
+  ASSERT_GT(plan.activation_bytes(), int64_t{512} << 20);
+  EXPECT_EQ(refused("1", more * 5 / 4, nullptr), fits);
+  for (const auto& [share, micro_batches] : {std::pair(0.7, "2"), std::pair(0.4, "4")}) {
+    const int64_t less = int64_t(share * double(more));
+    const std::string told = refused("1", less, nullptr);
+    EXPECT_TRUE(told.starts_with("memory: the run needs about ")) << told;
+    EXPECT_NE(told.find("; ulimit -v leaves "), std::string::npos) << told;
+    const std::string key = str("this would fit: trainer.gradient_accumulation_steps: ", micro_batches, ";");
+    EXPECT_NE(told.find(key), std::string::npos) << told;
+    EXPECT_EQ(refused(micro_batches, less, nullptr), fits) << "what was said to fit does";
+  }
 }
 
 TEST(TrainerMemory, CountsTheScoresThatAttentionKeeps) {
