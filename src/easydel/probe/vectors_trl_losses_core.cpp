@@ -13,7 +13,7 @@
 namespace easydel::probe {
 namespace {
 
-const Value& in_file(const VectorFile& file, const char* key) {
+const Value& recorded_in(const VectorFile& file, const char* key) {
   const Value* const found = file.document.find(key);
   if (!found) refuse(file.path.string(), str("has no \"", key, "\""));
   return *found;
@@ -43,8 +43,8 @@ double number_behind(const std::string& text, const std::string& word) {
 Value cross_entropy(const VectorCase& vector, const VectorFile& file) {
   const std::string& name = vector.id;
   const Value& inputs = needed(vector, "inputs");
-  const Tensor logits = tensor_of(in_file(file, "logits")).requires_grad_(true);
-  Tensor all = logits, labels = tensor_of(in_file(file, "labels"), at::kLong);
+  const Tensor logits = tensor_of(recorded_in(file, "logits")).requires_grad_(true);
+  Tensor all = logits, labels = tensor_of(recorded_in(file, "labels"), at::kLong);
   if (name.starts_with("hf_")) all = logits.slice(1, 0, logits.size(1) - 1), labels = labels.slice(1, 1);
   const int64_t vocabulary = all.size(2);
   const Tensor valid = labels.ne(-100).reshape({-1}).to(at::kFloat);
@@ -81,9 +81,9 @@ Value cross_entropy(const VectorCase& vector, const VectorFile& file) {
 
 Value divergence(const VectorCase& vector, const VectorFile& file) {
   const std::string& name = vector.id;
-  const Tensor student = tensor_of(in_file(file, "student_logits")).requires_grad_(true);
-  const Tensor labels = tensor_of(in_file(file, "labels"), at::kLong);
-  const Tensor teacher = tensor_of(in_file(file, "teacher_logits"));
+  const Tensor student = tensor_of(recorded_in(file, "student_logits")).requires_grad_(true);
+  const Tensor labels = tensor_of(recorded_in(file, "labels"), at::kLong);
+  const Tensor teacher = tensor_of(recorded_in(file, "teacher_logits"));
   const double beta = number_behind(name, "_b"), temperature = number_behind(name, "_t");
   const Tensor rows = labels.ne(-100).reshape({-1}).nonzero().squeeze(1);
   const auto learned = [&](const Tensor& t) { return t.reshape({-1, t.size(-1)}).index_select(0, rows); };
@@ -116,7 +116,7 @@ Value expected_estimates(const VectorCase& vector, const VectorFile&) {
 
 Value balance(const VectorCase& vector, const VectorFile& file) {
   std::vector<Tensor> layers;
-  for (const Value& layer : in_file(file, "gate_logits_per_layer").items)
+  for (const Value& layer : recorded_in(file, "gate_logits_per_layer").items)
     layers.push_back(tensor_of(layer).requires_grad_(true));
   const Value& mask = needed(vector, "attention_mask");
   const Tensor counts = mask.is_null() ? Tensor() : tensor_of(mask).reshape({-1});
