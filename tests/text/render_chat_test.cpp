@@ -75,6 +75,11 @@ TEST(ChatRenderer, RefusesWhatATextModelCannotUse) {
   EXPECT_EQ(test::refusal([&] { renderer.ids(messages); }), told);
   EXPECT_EQ(test::refusal([&] { renderer.with_mask(messages); }), told);
   EXPECT_EQ(renderer.text(messages), "useruser");
+  // Also where the template itself fails at a list of parts.
+  ChatRenderer texts_alone(tokenizer(), "{% for m in messages %}{{ m.role + m.content }}{% endfor %}");
+  EXPECT_EQ(test::refusal([&] { texts_alone.ids(messages); }), told);
+  EXPECT_EQ(test::refusal([&] { texts_alone.with_mask(messages); }), told);
+  EXPECT_EQ(test::refusal([&] { texts_alone.with_turns(messages); }), told);
 }
 
 TEST(ChatRenderer, SaysWhatIsMissing) {

@@ -380,7 +380,7 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("--tokenizer", o.export_.tokenizer, "Tokenizer folder; default: the model's own");
   one->add_option("--pre", o.export_.pre, "Name of the pre-tokenizer for GGUF; needed only if it cannot be detected");
 
-  one = add_command(app, o, "quantize", "Write a model in codes of 4 or 8 bits", work,
+  one = add_command(app, o, "quantize", "Quantize a model to 4 or 8 bits", work,
                     [&o] { return run_quantize(o.quantize); });
   one->add_option("model", o.quantize.model, "Model folder, or a name on the Hugging Face Hub (owner/name)")
       ->required();

@@ -44,9 +44,11 @@ Value first_of(const Value& messages, size_t count) {
 std::string ordinal(size_t index) { return "message " + std::to_string(index + 1); }
 
 // Token ids of a template leave out what an image or a sound says, so a model would answer as if it were not there.
+// Called before a template is rendered: many fail at a list of parts without saying why.
 void refuse_media(const Value& messages) {
   for (size_t i = 0; i < messages.items.size(); ++i) {
-    const Value* const content = messages.items[i].find("content");
+    const Value& message = messages.items[i];
+    const Value* const content = message.is_map() ? message.find("content") : nullptr;
     if (!content || !content->is_list()) continue;
     for (const Value& part : content->items) {
       const Value* const type = part.is_map() ? part.find("type") : nullptr;
@@ -115,9 +117,8 @@ std::string ChatRenderer::text(const Value& messages, const ChatOptions& options
 }
 
 std::vector<TokenId> ChatRenderer::ids(const Value& messages, const ChatOptions& options) const {
-  const std::string rendered = text(messages, options);
   refuse_media(messages);
-  return tokenizer_->encode(rendered, {.add_special_tokens = false});
+  return tokenizer_->encode(text(messages, options), {.add_special_tokens = false});
 }
 
 const std::string& ChatRenderer::header() const {
@@ -174,8 +175,8 @@ Spans ChatRenderer::spans_in(const Rendering& rendering, const Value& messages, 
 }
 
 RenderedChat ChatRenderer::with_mask(const Value& messages, const ChatOptions& options) const {
-  Rendering rendering = render(messages, options, !marks_);
   refuse_media(messages);
+  Rendering rendering = render(messages, options, !marks_);
   const Spans spans = spans_in(rendering, messages, options);
   Encoding encoding = tokenizer_->encode_full(rendering.text, std::nullopt, {.add_special_tokens = false});
   RenderedChat out{std::move(rendering.text), std::move(encoding.ids), {}};
@@ -188,8 +189,8 @@ RenderedChat ChatRenderer::with_mask(const Value& messages, const ChatOptions& o
 }
 
 RenderedTurns ChatRenderer::with_turns(const Value& messages, const ChatOptions& options) const {
-  const Rendering rendering = render(messages, options, true);
   refuse_media(messages);
+  const Rendering rendering = render(messages, options, true);
   const Spans spans = spans_in(rendering, messages, options);
   Encoding encoding = tokenizer_->encode_full(rendering.text, std::nullopt, {.add_special_tokens = false});
   RenderedTurns out;
