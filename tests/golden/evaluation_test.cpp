@@ -7,42 +7,11 @@
 #include "easydel/base/document.h"
 #include "easydel/elarge/builder.h"
 #include "easydel/elarge/evaluation.h"
+#include "golden/harness.h"
 #include "support/data.h"
 
 namespace easydel::test {
 namespace {
-
-bool has_harness() {
-  try {
-    elarge::find_harness("test");
-  } catch (const UserError&) {
-    return false;
-  }
-  return true;
-}
-
-class Harness : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!has_harness()) GTEST_SKIP() << "no lm_eval";
-  }
-
-  Ran evaluate(const std::string& tasks, std::vector<std::string> settings) {
-    std::vector<std::string> arguments{
-        "eval", test_data("models/stories260K-hf").string(), "--tasks", tasks, "-o", (folder_ / "r.json").string()};
-    settings.insert(settings.end(), {"eval.include_path=examples/tasks", "eval.include_defaults=false"});
-    for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
-    return run_program(arguments, {.environment = {{"HF_HUB_OFFLINE", "1"}, {"HF_HOME", (folder_ / "hf").string()}},
-                                   .folder = source_root()});
-  }
-  Value results() const { return parse_file(folder_ / "r.json"); }
-  static double metric(const Value& document, const char* task, const char* name) {
-    const Value* const value = elarge::metric_of(document, task, name);
-    return value ? value->as_double().value() : NAN;
-  }
-
-  TemporaryFolder folder_;
-};
 
 TEST_F(Harness, RunsEveryBundledTask) {
   const Ran ran = evaluate("hellaswag,arc_easy,piqa,copa,openbookqa,winograd,lambada,mmlu,gsm8k,wikitext",

@@ -73,6 +73,18 @@ TEST(Previews, AreAFunctionOfTheRunAndChangeNothing) {
   EXPECT_EQ(test::read_file(folder / "out/cut/previews.jsonl"), file);
 }
 
+TEST(Previews, SayWhatTheyNeed) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(test::refusal([&] { small_run(folder.path(), "{generation_interval: 2}"); }),
+            "trainer:1:23: generation_interval: there is no prompt to generate from\n"
+            "    give generation_prompts, or generation_use_train_prompts: true\n"
+            "1 problem in trainer; nothing was run.");
+  EXPECT_EQ(test::refusal([&] { small_run(folder.path(), "{generation_interval: 2, generation_prompts: [3]}"); }),
+            "trainer:1:46: generation_prompts: 3 is neither a text nor a list of messages\n"
+            "    for example [\"Once upon a time\", [{role: user, content: Hello}]]\n"
+            "1 problem in trainer; nothing was run.");
+}
+
 TEST(HeldOutLoss, IsReportedAsPerplexityAndBitsPerByte) {
   const TemporaryFolder folder;
   LogLines log;
