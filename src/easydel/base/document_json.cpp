@@ -1,6 +1,4 @@
 // Parses JSON text by simdjson's on-demand parser: strict, except for NaN and Infinity, which Python writes.
-#include <simdjson.h>
-
 #include <cctype>
 #include <functional>
 #include <string>
@@ -8,6 +6,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
+#include "easydel/base/simdjson.h"
 
 namespace easydel {
 namespace {

@@ -1,12 +1,11 @@
 #include "easydel/server/json_body.h"
 
-#include <simdjson.h>
-
 #include <cmath>
 #include <limits>
 #include <unordered_set>
 
 #include "easydel/base/error.h"
+#include "easydel/base/simdjson.h"
 
 namespace easydel::server {
 namespace {

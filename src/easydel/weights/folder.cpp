@@ -1,14 +1,13 @@
 // Finds a model's weights in a folder (shards through their index) and its configuration.
 #include "easydel/weights/folder.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <set>
 
 #include "easydel/base/error.h"
 #include "easydel/base/fetched.h"
 #include "easydel/base/files.h"
+#include "easydel/base/simdjson.h"
 #include "easydel/weights/gguf_checkpoint.h"
 #include "easydel/weights/safetensors.h"
 #include "easydel/weights/torch_file.h"

@@ -1,13 +1,12 @@
 // Reads safetensors: the header and its rules, and one mapped file.
 #include "easydel/weights/safetensors.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <cstring>
 #include <set>
 
 #include "easydel/base/error.h"
+#include "easydel/base/simdjson.h"
 
 namespace easydel::weights {
 namespace {

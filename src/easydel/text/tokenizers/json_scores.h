@@ -1,10 +1,10 @@
 // The scores of a unigram vocabulary, as the tokenizers package reads them from tokenizer.json.
 #pragma once
 
-#include <simdjson.h>
-
 #include <string_view>
 #include <vector>
+
+#include "easydel/base/simdjson.h"
 
 namespace easydel::text {
 

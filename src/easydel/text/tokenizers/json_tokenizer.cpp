@@ -2,11 +2,10 @@
 // The order is that of tokenizers' extract_and_normalize (added_vocabulary.rs).
 #include "easydel/text/tokenizers/json_tokenizer.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 
 #include "easydel/base/error.h"
+#include "easydel/base/simdjson.h"
 #include "easydel/text/tokenizers/byte_level.h"
 #include "easydel/text/tokenizers/write_json.h"
 

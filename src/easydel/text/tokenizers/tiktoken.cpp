@@ -1,10 +1,9 @@
 // tiktoken's vocabularies and Mistral's tekken.json: bytes and their ranks; the pair with the lowest rank merges first.
-#include <simdjson.h>
-
 #include <algorithm>
 #include <charconv>
 
 #include "easydel/base/error.h"
+#include "easydel/base/simdjson.h"
 #include "easydel/text/tokenizers/byte_level.h"
 #include "easydel/text/tokenizers/charsmap.h"
 #include "easydel/text/tokenizers/formats.h"

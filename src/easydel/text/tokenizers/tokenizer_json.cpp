@@ -1,9 +1,8 @@
 // Reads tokenizer.json: the large vocabulary directly from the parser, everything else as documents for the parts.
-#include <simdjson.h>
-
 #include <array>
 
 #include "easydel/base/error.h"
+#include "easydel/base/simdjson.h"
 #include "easydel/text/tokenizers/json_fields.h"
 #include "easydel/text/tokenizers/json_scores.h"
 #include "easydel/text/tokenizers/json_tokenizer.h"
