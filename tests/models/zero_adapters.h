@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "easydel/nn/adapted_weight.h"
 #include "easydel/nn/weight_policy.h"
 
 namespace easydel::models {
@@ -62,11 +63,11 @@ class ZeroAdapters final : public nn::WeightPolicy {
     Adapted(std::shared_ptr<nn::Weight> weight, Pair pair, ZeroAdapters* counts)
         : base(std::move(weight)), of(pair), policy(counts) {}
     Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, nn::Pass& pass) override {
-      return sum(base->product(x, bias, name, pass), added(x, pass));
+      return with_adapter(base->product(x, bias, name, pass), x, pass);
     }
     Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
                          std::string_view name, nn::Pass& pass) override {
-      return sum(base->gated_product(gate, up, kind, bias, name, pass), added(ops::gated(gate, up, kind), pass));
+      return product(ops::gated(gate, up, kind), bias, name, pass);
     }
     std::vector<ops::Factors> factors(const Tensor& x, nn::Pass& pass) override {
       ++policy->used["factors"];
@@ -83,9 +84,9 @@ class ZeroAdapters final : public nn::WeightPolicy {
     }
     Tensor values() const override { return base->values(); }
 
-    Tensor added(const Tensor& x, nn::Pass& pass) const {
+    Tensor with_adapter(const Tensor& y, const Tensor& x, nn::Pass& pass) const {
       ++policy->used["products"];
-      return of.b->weight->product(-of.a->weight->product(x, {}, {}, pass), {}, {}, pass);
+      return nn::with_low_rank(y, x, *of.a->weight, *of.b->weight, 1, pass);
     }
 
     std::shared_ptr<nn::Weight> base;

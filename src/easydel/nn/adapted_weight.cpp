@@ -10,12 +10,13 @@
 
 #include "easydel/base/error.h"
 #include "easydel/ops/activation.h"
+#include "easydel/ops/low_rank.h"
 
 namespace easydel::nn {
 namespace {
 
 // y + scale * p, given -p if the scale is positive: subtracting +0 leaves every number as it is, while adding it would
-// make +0 of -0.
+// make +0 of -0. For what ops::add_low_rank does not compute.
 class Sum {
  public:
   explicit Sum(double scale) : scale_(scale) {}
@@ -66,8 +67,8 @@ class AdaptedWeight : public Weight {
   }
   Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
                        std::string_view name, Pass& pass) override {
-    const Tensor y = base_->gated_product(gate, up, kind, bias, name, pass);
-    return is_off(pass) ? y : with_adapter(y, ops::gated(gate, up, kind), bias, pass);
+    if (is_off(pass)) return base_->gated_product(gate, up, kind, bias, name, pass);
+    return product(ops::gated(gate, up, kind), bias, name, pass);  // both products read the activation
   }
   std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override {
     std::vector<ops::Factors> out = base_->factors(x, pass);
@@ -100,10 +101,11 @@ class AdaptedWeight : public Weight {
   // y is the base's result of x.
   Tensor with_adapter(const Tensor& y, const Tensor& x, const Tensor& bias, Pass& pass) {
     const Tensor input = dropped(x, pass);
-    const Tensor low = sum_.input(weight_of(adapter_.a).product(input, {}, {}, pass));
-    const Tensor product = weight_of(adapter_.b).product(low, {}, {}, pass);
-    if (adapter_.magnitude) return with_lengths(y, input, x, product, bias, pass);
-    const Tensor out = sum_(y, product);
+    if (adapter_.magnitude) {
+      const Tensor low = sum_.input(weight_of(adapter_.a).product(input, {}, {}, pass));
+      return with_lengths(y, input, x, weight_of(adapter_.b).product(low, {}, {}, pass), bias, pass);
+    }
+    const Tensor out = with_low_rank(y, input, weight_of(adapter_.a), weight_of(adapter_.b), adapter_.scale, pass);
     return adapter_.bias ? out + adapter_.bias.value().to(out.scalar_type()) * adapter_.scale : out;
   }
 
@@ -204,6 +206,10 @@ Tensor sum_of_panel(const Tensor& base, const Tensor& a, const Tensor& b, double
 }
 
 }  // namespace
+
+Tensor with_low_rank(const Tensor& y, const Tensor& x, Weight& a, Weight& b, double scale, Pass& pass) {
+  return ops::add_low_rank(y, x, a.factors(x, pass).front().weight, b.factors(x, pass).front().weight, scale);
+}
 
 Tensor row_lengths(const Tensor& base, const Tensor& a, const Tensor& b, double scale) {
   const at::NoGradGuard no_gradient;

@@ -34,6 +34,9 @@ std::shared_ptr<Weight> adapted_embedding(std::shared_ptr<Weight> base, LowRank 
 std::shared_ptr<Weight> replaced_weight(std::shared_ptr<Weight> base, std::shared_ptr<Weight> own,
                                         std::shared_ptr<const AdapterSwitch> state);
 
+// y + scale * (x A^T) B^T, where y is a product of x, and a and b are weights of values (ops::add_low_rank).
+Tensor with_low_rank(const Tensor& y, const Tensor& x, Weight& a, Weight& b, double scale, Pass& pass);
+
 // The length of each row of base + scale * B A, fp32 [out], without a gradient. base [out, in], a [r, in], b [out, r]
 // may have any floating dtype. An undefined b stands for zeros.
 Tensor row_lengths(const Tensor& base, const Tensor& a, const Tensor& b, double scale);

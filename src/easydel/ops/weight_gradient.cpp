@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/graph_task.h>
 
 #include "easydel/kernels/product.h"
+#include "easydel/kernels/product_layout.h"
 #include "easydel/ops/product.h"
 #include "easydel/tensor/kernels.h"
 
@@ -17,24 +18,31 @@ bool fills_leaves() {
   return asked && asked->empty() && !at::GradMode::is_enabled();
 }
 
+// Whether a gradient has so few columns that a panel of them is mostly padding: then its transpose is computed.
+bool is_narrow(const Tensor& sum) {
+  return sum.dim() == 2 && sum.size(1) < kernels::panel_columns && 4 * sum.size(1) <= sum.size(0);
+}
+
 bool can_grow(const Tensor& gradient, const Tensor& leaf) {
   return gradient.scalar_type() == at::kFloat && gradient.is_contiguous() && gradient.sizes() == leaf.sizes();
 }
 
 }  // namespace
 
-void WeightGradient::remember(torch::autograd::AutogradContext* context, const Tensor& master) {
-  context->saved_data["master_type"] = int64_t(master.scalar_type());
+void WeightGradient::remember(torch::autograd::AutogradContext* context, const Tensor& master,
+                              const std::string& name) {
+  context->saved_data["master_type" + name] = int64_t(master.scalar_type());
   // Not a saved variable: nothing reads the values, so they may be overwritten before the backward.
   if (master.is_leaf() && master.requires_grad() && master.is_cpu() && master.scalar_type() == at::kFloat)
-    context->saved_data["leaf"] = master;
+    context->saved_data["leaf" + name] = master;
 }
 
 WeightGradient::WeightGradient(torch::autograd::AutogradContext* context, at::IntArrayRef shape,
-                               const at::TensorOptions& options)
-    : type_(at::ScalarType(context->saved_data["master_type"].toInt())) {
-  if (context->saved_data.count("leaf") && fills_leaves()) {
-    const Tensor leaf = context->saved_data["leaf"].toTensor(), &grown = leaf.grad();
+                               const at::TensorOptions& options, const std::string& name)
+    : type_(at::ScalarType(context->saved_data["master_type" + name].toInt())) {
+  const auto found = context->saved_data.find("leaf" + name);
+  if (found != context->saved_data.end() && fills_leaves()) {
+    const Tensor leaf = found->second.toTensor(), &grown = leaf.grad();
     begun_ = grown.defined() && can_grow(grown, leaf);
     if (begun_ || !grown.defined()) leaf_ = leaf;
     if (begun_) sum_ = grown;
@@ -52,8 +60,17 @@ void WeightGradient::add(const Tensor& gradient, const Tensor& x) {
     clear();
     return add_weight_gradient(sum_, gradient, x);
   }
-  kernels::product_dw(tensor::executor(), tensor::input_of(gradient), tensor::input_of(x), x.size(0), sum_.size(0),
-                      sum_.size(1), tensor::output_of(sum_), begun_);
+  const auto product = [&](const Tensor& left, const Tensor& right, const Tensor& to, bool begun) {
+    kernels::product_dw(tensor::executor(), tensor::input_of(left), tensor::input_of(right), right.size(0), to.size(0),
+                        to.size(1), tensor::output_of(to), begun);
+  };
+  if (is_narrow(sum_)) {
+    const Tensor transposed = at::empty({sum_.size(1), sum_.size(0)}, sum_.options());
+    product(x, gradient, transposed, false);
+    begun_ ? sum_.add_(transposed.t()) : sum_.copy_(transposed.t());
+  } else {
+    product(gradient, x, sum_, begun_);
+  }
   begun_ = true;
 }
 

@@ -2,6 +2,8 @@
 // products, lookups and micro-batches need no temporary tensor and no addition.
 #pragma once
 
+#include <string>
+
 #include "easydel/tensor/torch.h"
 
 namespace torch::autograd {
@@ -12,10 +14,11 @@ namespace easydel::ops {
 
 class WeightGradient {
  public:
-  // In the forward: saves what the backward needs to know of the weight.
-  static void remember(torch::autograd::AutogradContext* context, const Tensor& master);
+  // In the forward: saves what the backward needs to know of the weight. `name` tells the weights of a node apart.
+  static void remember(torch::autograd::AutogradContext* context, const Tensor& master, const std::string& name = {});
   // In the backward: of that shape, on that device.
-  WeightGradient(torch::autograd::AutogradContext* context, at::IntArrayRef shape, const at::TensorOptions& options);
+  WeightGradient(torch::autograd::AutogradContext* context, at::IntArrayRef shape, const at::TensorOptions& options,
+                 const std::string& name = {});
 
   // fp32, with the weight's shape. If begun(), results are added to it; otherwise its contents are uninitialized.
   const Tensor& sum() const { return sum_; }
