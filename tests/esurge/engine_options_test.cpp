@@ -137,8 +137,11 @@ TEST(EngineOptions, RefuseWhatCannotBe) {
             "esurge:1:22: extra_eos_token_ids: -1 is not a token id\n    token ids are 0 or more");
   EXPECT_EQ(problem("scheduling_policy: lifo"),
             "esurge:1:20: scheduling_policy: unknown value 'lifo'\n    expected one of: fcfs, priority (default fcfs)");
-  for (const char* key : {"prefix_cache_path: a", "speculative_model: a"})
-    EXPECT_NE(problem(key).find("is not built yet"), std::string::npos) << key;
+  EXPECT_EQ(problem("{prefix_cache_path: a, enable_prefix_caching: false}"),
+            "esurge:1:21: prefix_cache_path: there is no prefix cache with enable_prefix_caching: false\n"
+            "    leave one out");
+  EXPECT_EQ(problem("prefix_cache_path: ''"), "esurge:1:20: prefix_cache_path: is empty\n    give a folder, or null");
+  EXPECT_NE(problem("speculative_model: a").find("is not built yet"), std::string::npos);
 }
 
 TEST(EngineOptions, RefuseLessMemoryThanAPageOfEachGroup) {

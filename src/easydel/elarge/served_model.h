@@ -10,6 +10,9 @@
 
 namespace easydel::elarge {
 
+// With the model's fingerprint. tokenizer: null if it has none.
+esurge::EngineSetup engine_setup(std::shared_ptr<const models::Model> model,
+                                 std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config);
 std::shared_ptr<esurge::Engine> make_engine(std::shared_ptr<const models::Model> model,
                                             std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config);
 

@@ -41,11 +41,16 @@ std::string formats_of(const Config& config) {
   return to_json(config::write(config.quantization)) + to_json(config::write(config.base_config.values));
 }
 
-std::shared_ptr<esurge::Engine> make_engine(std::shared_ptr<const models::Model> model,
-                                            std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config) {
+esurge::EngineSetup engine_setup(std::shared_ptr<const models::Model> model,
+                                 std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config) {
   esurge::EngineSetup setup{.model = std::move(model), .tokenizer = std::move(tokenizer), .config = config.esurge};
   setup.fingerprint = fingerprint(*setup.model, formats_of(config));
-  return std::make_shared<esurge::Engine>(std::move(setup));
+  return setup;
+}
+
+std::shared_ptr<esurge::Engine> make_engine(std::shared_ptr<const models::Model> model,
+                                            std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config) {
+  return std::make_shared<esurge::Engine>(engine_setup(std::move(model), std::move(tokenizer), config));
 }
 
 server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,

@@ -1,6 +1,7 @@
 // The engine: many requests at once, on a thread that owns the model. No torch in this header.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -27,6 +28,9 @@ class Engine {
   void resume();
   // Finishes what is known, and refuses what is new. Returns when it is finished.
   void drain();
+
+  // Writes the prefix cache to a folder between two steps, as StepEngine does; returns when it is written.
+  void save_prefix_cache(const std::filesystem::path& folder);
 
   // Waits for the answer. A request that fails gives a RequestOutput with `error`.
   RequestOutput generate(Request request);

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <filesystem>
+#include <functional>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -82,6 +85,9 @@ struct Engine::Parts {
 
   void run_steps(int threads);
   void deliver();
+  // Does `work` on the thread of steps, between two of them. What it throws comes back.
+  void between_steps(std::function<void()> work);
+  void do_work();
   void wake() {
     const std::lock_guard lock(mutex);
     due = true;
@@ -92,6 +98,7 @@ struct Engine::Parts {
   std::mutex mutex;  // of what follows
   std::condition_variable changed;
   bool due = false, stopping = false;
+  std::deque<std::packaged_task<void()>> work;
 
   std::mutex mail_mutex;  // of what follows
   std::condition_variable mail_came;
@@ -115,10 +122,31 @@ void Engine::Parts::run_steps(int threads) {
       if (stopping && !due) return;
       due = false;
     }
-    while (steps.step()) {
-    }
+    do_work();
+    while (steps.step()) do_work();
     changed.notify_all();  // drain() waits for this
   }
+}
+
+void Engine::Parts::between_steps(std::function<void()> asked) {
+  std::packaged_task<void()> task(std::move(asked));
+  std::future<void> done = task.get_future();
+  {
+    const std::lock_guard lock(mutex);
+    work.push_back(std::move(task));
+    due = true;
+    changed.notify_all();
+  }
+  done.get();
+}
+
+void Engine::Parts::do_work() {
+  std::deque<std::packaged_task<void()>> tasks;
+  {
+    const std::lock_guard lock(mutex);
+    tasks.swap(work);
+  }
+  for (auto& task : tasks) task();
 }
 
 // Calls listeners. A slow one delays the others, but never a step.
@@ -201,6 +229,10 @@ void Engine::drain() {
   std::unique_lock lock(p.mutex);
   // The number of requests is not under this mutex, so a change may pass unseen: it is looked at again soon.
   while (p.steps.requests() > 0) p.changed.wait_for(lock, std::chrono::milliseconds(50));
+}
+
+void Engine::save_prefix_cache(const std::filesystem::path& folder) {
+  parts_->between_steps([&] { parts_->steps.save_prefix_cache(folder); });
 }
 
 RequestOutput Engine::generate(Request request) {

@@ -15,6 +15,10 @@ void EsurgeConfig::settle(config::Keys& keys) {
     keys.refuse("reserve_tokens",
                 str(*reserve_tokens, " tokens of a context of ", *max_model_len, " leave none for a prompt"),
                 "lower esurge.reserve_tokens or raise esurge.max_model_len");
+  if (prefix_cache_path && prefix_cache_path->empty())
+    keys.refuse("prefix_cache_path", "is empty", "give a folder, or null");
+  if (prefix_cache_path && !enable_prefix_caching)
+    keys.refuse("prefix_cache_path", "there is no prefix cache with enable_prefix_caching: false", "leave one out");
   if (prompt_lookup_min > prompt_lookup_max)
     keys.refuse("prompt_lookup_min", str("prompt_lookup_min (", prompt_lookup_min, ") must be <= prompt_lookup_max (",
                                          prompt_lookup_max, ")."));

@@ -91,7 +91,7 @@ struct EsurgeConfig {
   double distributed_connect_timeout_s = 15;
   bool distributed_verify_sampling_digest = true;
 
-  static constexpr auto doc = "The paged inference engine. It is not built yet; its keys are only checked.";
+  static constexpr auto doc = "The paged inference engine, which serves many requests at once.";
   template <class C>
   static constexpr auto fields() {
     using namespace config;
@@ -150,8 +150,8 @@ struct EsurgeConfig {
             "Which request is served first: fcfs, the one that arrived first; priority, the one "
             "with the lowest priority number, then the first."),
         field<&C::prefix_cache_path>(
-            "Folder in which the prefix cache is kept when the engine stops, for the next one.",
-            not_built("a prefix cache on disk")),
+            "Folder in which the prefix cache is kept when the engine stops, for the next one: with the same "
+            "weights, formats and page_size. It has the texts that the engine read and wrote."),
         field<&C::speculative_model>(
             "Small model that drafts tokens, with the same vocabulary; null: drafts are looked "
             "up in the prompt and the answer.",

@@ -2,10 +2,12 @@
 // run(). No torch in this header.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "easydel/esurge/page_pools.h"
@@ -43,6 +45,8 @@ struct ModelFacts {
   int64_t max_positions = 0;  // 0: no limit
   // As models::Model has them.
   int64_t restart_length = 0, turning_length = 0;
+  std::string cache_format = {};  // of keys and values: "bf16"
+  std::string order = {};         // class of the order of additions: equal ones give equal bits
 };
 
 class ModelRunner {
@@ -54,6 +58,9 @@ class ModelRunner {
   const ModelFacts& facts() const { return facts_; }
   // Reserves addresses for the pages. Called once, before run().
   void reserve(const CacheBudget& budget);
+  // The contents of a page or state, page_bytes of its group. Between two run().
+  void read_page(int group, int32_t page, std::span<std::byte> to) const;
+  void write_page(int group, int32_t page, std::span<const std::byte> from);
 
   using OnRows = std::function<void(std::span<const ScoredRow> rows)>;
   // Applies `before`, runs the sequences in one pass (a few, if frequencies of positions depend on lengths), applies

@@ -9,7 +9,9 @@
 
 #include "easydel/base/error.h"
 #include "easydel/esurge/model_cache.h"
+#include "easydel/kernels/accumulation_order.h"
 #include "easydel/models/model.h"
+#include "easydel/tensor/dtype.h"
 #include "easydel/tensor/kernels.h"
 
 namespace easydel::esurge {
@@ -62,13 +64,27 @@ struct ModelRunner::Parts {
 
 ModelRunner::ModelRunner(const models::Model& model, int64_t page_size)
     : parts_(std::make_unique<Parts>(model, page_size)) {
-  facts_ = {parts_->cache.layout, model.vocabulary(), model.max_positions(), model.restart_length(),
-            model.turning_length()};
+  facts_ = {parts_->cache.layout,
+            model.vocabulary(),
+            model.max_positions(),
+            model.restart_length(),
+            model.turning_length(),
+            std::string(weights::name_of(tensor::dtype_of(parts_->cache.shape.type))),
+            model.compute_type() == at::kBFloat16 ? std::string(kernels::name(kernels::bf16_order())) : "fp32"};
 }
 
 ModelRunner::~ModelRunner() = default;
 
 void ModelRunner::reserve(const CacheBudget& budget) { parts_->storage = make_storage(parts_->cache, budget); }
+
+void ModelRunner::read_page(int group, int32_t page, std::span<std::byte> to) const {
+  parts_->storage->read(group, page, to);
+}
+
+void ModelRunner::write_page(int group, int32_t page, std::span<const std::byte> from) {
+  const c10::InferenceMode no_gradient;
+  parts_->storage->write(group, page, from);
+}
 
 void ModelRunner::share(int64_t tasks, const std::function<void(int64_t)>& work) const {
   tensor::executor().run(tasks, work);

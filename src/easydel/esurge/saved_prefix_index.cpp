@@ -237,9 +237,9 @@ std::string why_prefix_cache_does_not_fit(const Value& manifest, const PrefixCac
   static constexpr std::pair<std::string_view, std::string_view> reasons[] = {
       {"kind", "it is not a prefix cache"},
       {"version", "it is of another version"},
-      {"weights", "it belongs to other weights"},
       {"order", "its order of additions is another one"},
       {"format", "its keys and values have another format"},
+      {"weights", "it belongs to other weights"},
       {"page_size", "its page_size is another one"},
       {"roles_matter", "it belongs to another kind of model"},
       {"groups", "its layers keep other pages"},

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,7 +28,8 @@ struct EngineSetup {
   // Number of pages of each kind, instead of what the free memory allows.
   std::optional<int64_t> pages = std::nullopt;
   std::optional<std::string> chat_template = std::nullopt;  // instead of the tokenizer's
-  std::string fingerprint = {};                             // of the model; empty: results have none
+  // Of the model (elarge/fingerprint.h); empty: results have none, and there is no prefix cache on the disk.
+  std::string fingerprint = {};
 };
 
 struct EngineInfo {
@@ -52,8 +54,10 @@ using OnOutput = std::function<void(RequestOutput output)>;
 
 class StepEngine {
  public:
-  // UserError: a model that does not generate, or limits that do not fit it (engine_options.h).
+  // Loads the prefix cache of `esurge.prefix_cache_path`, if it fits. UserError: a model that does not generate, or
+  // limits that do not fit it (engine_options.h).
   explicit StepEngine(EngineSetup setup);
+  // Saves the prefix cache there; what goes wrong is logged.
   ~StepEngine();
 
   // From any thread. UserError: the request cannot be served; nothing has changed then.
@@ -70,6 +74,9 @@ class StepEngine {
   // Computes one step. false: there was nothing to do.
   bool step();
   StepCounts counts() const;
+  // Writes the prefix cache to a folder, as prefix_cache_path says. On the thread of step(), between steps. UserError:
+  // the disk does not take it, or the engine has no fingerprint.
+  void save_prefix_cache(const std::filesystem::path& folder) const;
 
   EngineMetrics metrics() const;
   const EngineInfo& info() const;

@@ -135,6 +135,38 @@ void PageStorage::release(int group, int32_t id) {
   for (const Tensor& state : block.states) release(state);
 }
 
+namespace {
+
+// Calls give(bytes as a tensor, their number) for each part of a page or state, in order.
+template <class Block, class Give>
+void for_each_part(const Block& block, int32_t id, const Give& give) {
+  if (block.pages.defined()) give(block.pages.select(0, id));
+  for (const Tensor& state : block.states) give(state.select(0, id).view({-1}).view(at::kByte));
+}
+
+}  // namespace
+
+void PageStorage::read(int group, int32_t id, std::span<std::byte> to) const {
+  for_each_part(*blocks_[size_t(group)], id, [&](const Tensor& part) {
+    const auto bytes = size_t(part.numel());
+    check(bytes <= to.size(), "page storage: a page has more than ", to.size(), " bytes");
+    at::from_blob(to.data(), {part.numel()}, at::kByte).copy_(part);
+    to = to.subspan(bytes);
+  });
+  check(to.empty(), "page storage: a page has ", to.size(), " bytes less than were wanted");
+}
+
+void PageStorage::write(int group, int32_t id, std::span<const std::byte> from) {
+  for_each_part(*blocks_[size_t(group)], id, [&](const Tensor& part) {
+    const auto bytes = size_t(part.numel());
+    check(bytes <= from.size(), "page storage: a page has more than ", from.size(), " bytes");
+    // from_blob() has no form for memory that is only read.
+    part.copy_(at::from_blob(const_cast<std::byte*>(from.data()), {part.numel()}, at::kByte));
+    from = from.subspan(bytes);
+  });
+  check(from.empty(), "page storage: a page has ", from.size(), " bytes less than were given");
+}
+
 class StorageMemory final : public Memory {
  public:
   StorageMemory(const PageStorage& storage, std::span<const PageStorage::Sequence> sequences)

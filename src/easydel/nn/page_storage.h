@@ -2,6 +2,7 @@
 // the ids). The Generator's memory is nn/cache.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -41,6 +42,10 @@ class PageStorage {
   void clear(int group, int32_t state);
   // Gives the memory of a page or state back to the system, as far as it fills whole pages of the system.
   void release(int group, int32_t id);
+
+  // The contents of a page or state as bytes_of() it has them, from and to memory of the caller.
+  void read(int group, int32_t id, std::span<std::byte> to) const;
+  void write(int group, int32_t id, std::span<const std::byte> from);
 
   struct Sequence {
     int64_t length = 0, added = 0;

@@ -12,6 +12,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
+#include "easydel/elarge/served_model.h"
 #include "easydel/elarge/session_core.h"
 #include "easydel/esurge/step_engine.h"
 #include "easydel/models/model.h"
@@ -98,11 +99,10 @@ void add(Line& line, StepEngine& engine) try {
 
 void engine_lines(const EngineRequest& request, const elarge::Output& out) {
   const auto session = elarge::open_session(request.config, false);
-  esurge::EngineSetup setup;
-  setup.model = session->build_model();
-  const std::filesystem::path folder = setup.model->folder();
-  if (request.config.model.tokenizer || text::Tokenizer::exists(folder)) setup.tokenizer = session->build_tokenizer();
-  setup.config = request.config.esurge;
+  const auto model = session->build_model();
+  const bool has_tokenizer = request.config.model.tokenizer || text::Tokenizer::exists(model->folder());
+  esurge::EngineSetup setup =
+      elarge::engine_setup(model, has_tokenizer ? session->build_tokenizer() : nullptr, request.config);
   setup.pages = request.pages;
   StepEngine engine(std::move(setup));
 

@@ -1,0 +1,248 @@
+// How a step is computed.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "easydel/base/log.h"
+#include "easydel/esurge/step_engine_parts.h"
+
+namespace easydel::esurge {
+namespace {
+
+// Draws from the rows as long as what is drawn is what was speculated.
+void choose(Draw& draw) try {
+  const std::vector<TokenId>& drafts = draw.answer->drafts();
+  for (size_t i = 0; i < draw.rows.size(); ++i) {
+    const TokenId token = draw.answer->choose(draw.rows[i]);
+    draw.result.tokens.push_back(token);
+    if (draw.answer->ended() || i + 1 == draw.rows.size() || token != drafts[i]) break;
+  }
+  draw.result.stopped = draw.answer->stopped();
+} catch (const std::exception& error) {
+  draw.error = error.what();
+}
+
+}  // namespace
+
+void StepEngine::Parts::propose_drafts() {
+  if (lookup.max_drafts == 0) return;
+  for (const auto& [id, request] : live)
+    for (size_t choice = 0; choice < request->answers.size(); ++choice) {
+      const auto& drafts = request->answers[choice]->propose(scheduler.running());
+      if (!drafts.empty()) scheduler.propose({id, int64_t(choice)}, int64_t(drafts.size()));
+    }
+}
+
+// Everything that a plan refers to is copied, because a later plan may change it.
+void StepEngine::Parts::plan_sequences(const StepPlan& plan) {
+  sequences.clear(), requests.clear();
+  for (const PageOp& op : plan.before) counts.copied_pages += op.kind == PageOp::Kind::copy;
+  for (const StepEntry& entry : plan.entries) {
+    const auto& request = requests.emplace_back(live.at(entry.id.request));
+    if (!request->admitted) {
+      request->admitted = now();
+      metrics.queue_seconds.observe(*request->admitted - request->arrived);
+    }
+    const std::vector<TokenId>& tokens = request->answers[size_t(entry.id.choice)]->tokens();
+    RunSequence& run = sequences.emplace_back();
+    run.begin = entry.begin;
+    const int64_t known = entry.begin + entry.tokens - entry.drafts;
+    run.tokens.assign(tokens.begin() + entry.begin, tokens.begin() + known);
+    const std::vector<TokenId>& drafts = request->answers[size_t(entry.id.choice)]->drafts();
+    run.tokens.insert(run.tokens.end(), drafts.begin(), drafts.begin() + entry.drafts);
+    run.prompt = request->prepared.prompt_tokens();
+    run.known = int64_t(tokens.size());
+    run.tables = scheduler.pages(entry.id).tables;
+    run.draws = entry.draws > 0 ? 1 + entry.drafts : 0;
+    counts.cut_prompts += entry.begin + entry.tokens < run.prompt;
+    for (const std::vector<int32_t>& table : run.tables)
+      counts.passed_pages = std::max(counts.passed_pages, int64_t(std::ranges::count(table, -1)));
+    run.scores_prompt =
+        request->prepared.scheduled.whole_prompt && int64_t(request->prompt_logprobs.size()) + 1 < run.prompt;
+  }
+}
+
+void StepEngine::Parts::on_prompt_rows(size_t first, std::span<const ScoredRow> rows) {
+  // Rows of one request come in order, and those of different requests are independent.
+  std::map<LiveRequest*, std::vector<const ScoredRow*>> by_request;
+  for (const ScoredRow& row : rows) by_request[requests[first + row.sequence].get()].push_back(&row);
+  std::vector<std::pair<LiveRequest*, std::vector<const ScoredRow*>>> tasks(by_request.begin(), by_request.end());
+  runner.share(int64_t(tasks.size()), [&](int64_t task) {
+    for (const ScoredRow* row : tasks[size_t(task)].second) tasks[size_t(task)].first->add_prompt_row(*row);
+  });
+}
+
+void StepEngine::Parts::on_draw_rows(size_t first, std::span<const StepEntry> entries,
+                                     std::span<const ScoredRow> rows) {
+  size_t at = 0;
+  const size_t before = draws.size();
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const StepEntry& entry = entries[i];
+    if (entry.draws == 0) continue;
+    const std::span<const ScoredRow> own = rows.subspan(at, size_t(1 + entry.drafts));
+    at += own.size();
+    for (int64_t c = 0; c < entry.draws; ++c) {
+      LiveRequest& request = *requests[first + i];
+      const SequenceId id{entry.id.request, entry.id.choice + c};
+      draws.push_back({&request, request.answers[size_t(id.choice)].get(), own, {id, {}, false, false}, {}});
+    }
+  }
+  runner.share(int64_t(draws.size() - before), [&](int64_t task) { choose(draws[before + size_t(task)]); });
+}
+
+// One pass over entries [first, first + count) of the plan.
+void StepEngine::Parts::run_entries(const StepPlan& plan, size_t first, size_t count, std::span<const PageOp> before,
+                                    std::span<const PageOp> after) {
+  runner.run(
+      before, std::span(sequences).subspan(first, count), after,
+      [&](std::span<const ScoredRow> rows) { on_prompt_rows(first, rows); },
+      [&](std::span<const ScoredRow> rows) {
+        on_draw_rows(first, std::span(plan.entries).subspan(first, count), rows);
+      });
+}
+
+void StepEngine::Parts::run(const StepPlan& plan) {
+  draws.clear();
+  try {
+    return run_entries(plan, 0, plan.entries.size(), plan.before, plan.after);
+  } catch (const std::exception& error) {
+    failed = true;
+    if (plan.entries.size() == 1 || options.layout.state_group() >= 0) {
+      // A pass that fails leaves states between two tokens, so none of the sequences can go on.
+      for (const auto& request : requests) fail(*request, error.what());
+      return;
+    }
+  }
+  // Keys are written once more with the same bits, so each sequence is tried by itself.
+  for (size_t i = 0; i < plan.entries.size(); ++i) try {
+      run_entries(plan, i, 1, {}, {});
+    } catch (const std::exception& error) {
+      fail(*requests[i], error.what());
+    }
+}
+
+std::vector<StepResult> StepEngine::Parts::results(const StepPlan& plan) {
+  const double time = now();
+  for (Draw& draw : draws) {
+    if (!draw.error.empty()) fail(*draw.request, draw.error);
+    const Answer::Measured measured = draw.answer->take_measured();
+    for (const double seconds : measured.mask_seconds) metrics.mask_seconds.observe(seconds);
+    for (const double entropy : measured.entropies) metrics.entropy.observe(entropy);
+    for (const double surprise : measured.surprises) metrics.chosen_negative_logprob.observe(surprise);
+    if (draw.result.tokens.empty()) continue;
+    const auto count = int64_t(draw.result.tokens.size()), tried = int64_t(draw.rows.size()) - 1;
+    if (tried > 0) {
+      draw.answer->verified(tried, count - 1);
+      metrics.draft_tokens += tried, metrics.accepted_draft_tokens += count - 1;
+    }
+    metrics.generated_tokens += count;
+    rate.add(time, count);
+    if (!draw.request->first_token) {
+      draw.request->first_token = time;
+      metrics.first_token_seconds.observe(time - draw.request->arrived);
+      metrics.prefill_seconds.observe(time - *draw.request->admitted);
+    } else {
+      metrics.between_tokens_seconds.observe(time - *draw.request->last_token);
+    }
+    draw.request->last_token = time;
+    draw.request->changed = true;
+  }
+  std::vector<StepResult> out;
+  size_t at = 0;
+  for (size_t i = 0; i < plan.entries.size(); ++i) {
+    const StepEntry& entry = plan.entries[i];
+    for (int64_t c = 0; c < entry.draws; ++c) {
+      StepResult result{{entry.id.request, entry.id.choice + c}, {}, false, true};
+      if (at < draws.size() && draws[at].result.id == result.id) result = std::move(draws[at++].result);
+      if (!requests[i]->error.empty()) result = {result.id, {}, false, true};
+      out.push_back(std::move(result));
+    }
+  }
+  return out;
+}
+
+void StepEngine::Parts::take_ended() {
+  for (const SequenceEnd& end : scheduler.take_ended()) {
+    const auto found = live.find(end.id.request);
+    if (found == live.end()) continue;
+    const std::shared_ptr<LiveRequest> request = found->second;
+    if (std::ranges::find(touched, request) == touched.end()) touched.push_back(request);
+    request->end(end);
+    metrics.recomputed_tokens += end.recomputed_tokens;
+    if (request->unended > 0) continue;
+    live.erase(found);
+    const FinishReason reason = request->error.empty() ? end.reason : FinishReason::error;
+    ++(reason == FinishReason::error   ? metrics.requests_failed
+       : reason == FinishReason::abort ? metrics.requests_aborted
+                                       : metrics.requests_finished);
+    metrics.prompt_tokens += request->prepared.prompt_tokens();
+    metrics.request_prompt_tokens.observe(double(request->prepared.prompt_tokens()));
+    int64_t generated = 0;
+    for (const auto& answer : request->answers) generated += answer->generated();
+    metrics.request_generated_tokens.observe(double(generated));
+    metrics.cached_prompt_tokens += request->cached_tokens;
+    counts.hits_in_pages += request->cached_tokens % options.layout.page_size > 0;
+    metrics.request_seconds.observe(now() - request->arrived);
+  }
+}
+
+// Without the lock: listeners may call the engine.
+void StepEngine::Parts::deliver() {
+  for (const std::shared_ptr<LiveRequest>& request : touched) {
+    if (!request->on_output || !request->has_output()) continue;
+    const bool finished = request->unended == 0;
+    try {
+      request->on_output(request->output(now(), info.fingerprint));
+    } catch (const std::exception& error) {
+      log::warning("esurge: the listener of request ", request->id, " failed: ", error.what());
+      request->on_output = {};
+      if (finished) continue;
+      fail(*request, error.what());
+      const std::lock_guard lock(mutex);
+      scheduler.abort(request->id);
+      aborted = true;
+    }
+  }
+  touched.clear();
+}
+
+bool StepEngine::step() {
+  Parts& p = *parts_;
+  StepPlan plan;
+  bool due = false;
+  {
+    const std::lock_guard lock(p.mutex);
+    p.propose_drafts();
+    plan = p.scheduler.schedule(p.now());
+    p.plan_sequences(plan);
+    due = std::exchange(p.aborted, false);
+    p.take_ended();
+  }
+  const Clock::time_point began = Clock::now();
+  p.run(plan);
+  {
+    const std::lock_guard lock(p.mutex);
+    for (const auto& request : p.requests)
+      if (std::ranges::find(p.touched, request) == p.touched.end()) p.touched.push_back(request);
+    const std::vector<StepResult> results = p.results(plan);
+    p.scheduler.finish(results);
+    for (const auto& request : p.requests)
+      if (!request->error.empty()) p.scheduler.abort(request->id);
+    if (std::exchange(p.failed, false)) p.forget_pages();
+    p.take_ended();
+    if (!plan.entries.empty()) {
+      ++p.counts.steps, ++p.metrics.steps;
+      p.metrics.batch_size = int64_t(plan.entries.size());
+      p.metrics.step_tokens.observe(double(plan.tokens));
+      p.metrics.step_seconds.observe(seconds_since(began));
+      if (p.setup.config.runner_verbose)
+        log::info("esurge: step ", p.counts.steps, ": ", plan.entries.size(), " sequences, ", plan.tokens, " tokens, ",
+                  1e3 * seconds_since(began), " ms");
+    }
+  }
+  due |= !p.touched.empty();
+  p.deliver();
+  return due || !plan.entries.empty();
+}
+
+}  // namespace easydel::esurge

@@ -1,0 +1,51 @@
+// Models, random requests and their results as bits, for tests that compare them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "easydel/esurge/step_engine.h"
+#include "easydel/models/model.h"
+
+namespace easydel::esurge {
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : source_(seed) {}
+  int64_t from(int64_t low, int64_t high) { return low + int64_t(source_() % uint64_t(high - low + 1)); }
+  bool chance(int64_t percent) { return from(0, 99) < percent; }
+
+ private:
+  std::mt19937_64 source_;
+};
+
+struct Subject {
+  std::string name, folder, dtype;
+  int64_t longest = 200;  // tokens of a sequence
+};
+
+std::vector<Subject> subjects();
+
+// The whole result of a request as text that is equal if and only if all of its bits are.
+std::string bits_of(const RequestOutput& output);
+
+class SameBits : public testing::TestWithParam<Subject> {
+ protected:
+  static void SetUpTestSuite();
+  static void TearDownTestSuite();
+
+  void SetUp() override;
+  EngineSetup setup(int64_t page_size, std::optional<int64_t> pages) const;
+  std::vector<Request> requests(Random& random, int64_t count) const;
+  std::vector<std::string> alone(const std::vector<Request>& requests) const;
+
+  std::shared_ptr<models::Model> model_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+};
+
+}  // namespace easydel::esurge

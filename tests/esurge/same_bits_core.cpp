@@ -1,0 +1,126 @@
+#include "esurge/same_bits.h"
+
+#include <bit>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "support/data.h"
+
+namespace easydel::esurge {
+
+std::vector<Subject> subjects() {
+  return {
+      {"story_fp32", "models/stories260K-hf", "fp32"},        {"story_bf16", "models/stories260K-hf", "bf16"},
+      {"gemma3_windows", "hf_goldens/gemma3_text", "bf16"},   {"gpt_oss_sinks_experts", "hf_goldens/gpt_oss", "bf16"},
+      {"llama4_chunks", "hf_goldens/llama4_text", "fp32"},    {"deepseek_v3_mla", "hf_goldens/deepseek_v3", "bf16"},
+      {"qwen3_next_hybrid", "hf_goldens/qwen3_next", "fp32"}, {"mamba2_states", "hf_goldens/mamba2", "fp32"},
+      {"phi3_longrope", "hf_goldens/phi3_longrope", "fp32"}};
+}
+
+std::string bits_of(const RequestOutput& output) {
+  std::string text = output.error;
+  const auto add = [&](const std::vector<TokenLogprobs>& rows) {
+    for (const TokenLogprobs& row : rows) {
+      text += str(" ", row.chosen, ":");
+      for (size_t i = 0; i < row.token_ids.size(); ++i)
+        text += str(row.token_ids[i], "=", std::bit_cast<uint32_t>(row.logprobs[i]), ",");
+    }
+  };
+  for (const CompletionOutput& one : output.outputs) {
+    text += str("\n", one.finish_reason ? name_of(*one.finish_reason) : "open", " '", one.text, "'");
+    for (const TokenId id : one.token_ids) text += str(" ", id);
+    text += str(" sum ", std::bit_cast<uint64_t>(one.cumulative_logprob));
+    add(one.logprobs);
+  }
+  add(output.prompt_logprobs);
+  return text;
+}
+
+void SameBits::SetUpTestSuite() { log::set_level(log::Level::warning); }
+void SameBits::TearDownTestSuite() { log::set_level(log::Level::info); }
+
+void SameBits::SetUp() {
+  models::LoadOptions options;
+  options.dtype = models::dtype_setting(GetParam().dtype, "dtype");
+  const auto folder = test::test_data(GetParam().folder);
+  if (GetParam().folder.starts_with("hf_goldens")) {
+    // Their own limit is 64.
+    options.overrides = Value::map();
+    options.overrides.set("max_position_embeddings", Value::integer(512));
+  }
+  model_ = models::load_model(folder, options);
+  if (text::Tokenizer::exists(folder)) tokenizer_ = text::Tokenizer::load(folder);
+}
+
+EngineSetup SameBits::setup(int64_t page_size, std::optional<int64_t> pages) const {
+  EngineSetup out;
+  out.model = model_, out.tokenizer = tokenizer_;
+  out.config.max_model_len = 512;
+  out.config.max_num_batched_tokens = 512;
+  out.config.page_size = page_size;
+  out.pages = pages;
+  return out;
+}
+
+std::vector<Request> SameBits::requests(Random& random, int64_t count) const {
+  std::vector<TokenId> text;
+  const int64_t longest = GetParam().longest, vocabulary = model_->vocabulary();
+  for (int64_t i = 0; i < longest; ++i) text.push_back(TokenId(random.from(3, vocabulary - 1)));
+  std::vector<Request> out;
+  for (int64_t i = 0; i < count; ++i) {
+    Request& request = out.emplace_back();
+    SamplingParams& sampling = request.sampling;
+    const int64_t length = random.chance(30) ? random.from(1, longest - 50) : random.from(1, 40);
+    std::vector<TokenId> prompt(text.begin(), text.begin() + random.from(0, length));
+    while (int64_t(prompt.size()) < length) prompt.push_back(TokenId(random.from(3, vocabulary - 1)));
+    request.prompt = prompt;
+    sampling.max_tokens = random.from(1, 40);
+    sampling.return_token_ids = true;
+    sampling.output_kind = OutputKind::final_only;
+    if (random.chance(50)) {
+      sampling.temperature = 0;
+    } else {
+      sampling.temperature = double(random.from(5, 15)) / 10;
+      sampling.n = random.chance(40) ? random.from(2, 4) : 1;
+      if (sampling.n > 1 && random.chance(30)) sampling.best_of = sampling.n + 1;
+      if (random.chance(30)) sampling.top_k = random.from(1, 30);
+      if (random.chance(30)) sampling.top_p = 0.9;
+      if (random.chance(20)) sampling.min_p = 0.02;
+    }
+    sampling.seed = random.from(0, 1000);
+    if (random.chance(30)) sampling.presence_penalty = 0.5, sampling.frequency_penalty = 0.3;
+    if (random.chance(20)) sampling.repetition_penalty = 1.2;
+    if (random.chance(20)) sampling.ignore_eos = true;
+    if (random.chance(60)) sampling.logprobs = random.from(0, 5);
+    if (random.chance(20)) sampling.prompt_logprobs = random.from(0, 3);
+    if (random.chance(15)) sampling.logprobs_mode = LogprobsMode::processed;
+    if (random.chance(15)) sampling.min_tokens = random.from(0, *sampling.max_tokens);
+    if (random.chance(10)) sampling.allowed_token_ids = {5, 9, 17, 33, 64, 65, 66, 100, 101, 102};
+    if (random.chance(15)) sampling.cache_salt = "own";
+    if (tokenizer_ && random.chance(25)) sampling.stop = config::Many<std::string>{"the", ". "};
+    if (tokenizer_ && random.chance(15)) {
+      GuidedDecoding guided;
+      guided.regex = "[A-Z][a-z]{2,9}( [a-z]{1,7}){1,4}\\.";
+      sampling.guided_decoding = guided;
+      sampling.stop_token_ids = {2};
+      sampling.allowed_token_ids.reset();
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> SameBits::alone(const std::vector<Request>& requests) const {
+  EngineSetup own = setup(128, 64);
+  own.config.enable_prefix_caching = false;
+  StepEngine engine(own);
+  std::vector<std::string> out;
+  for (const Request& request : requests) {
+    out.emplace_back();
+    engine.add(request, [&](const RequestOutput& output) { out.back() = bits_of(output); });
+    while (engine.step()) {
+    }
+  }
+  return out;
+}
+
+}  // namespace easydel::esurge
