@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "easydel/base/error.h"
+#include "easydel/data/byte_stream.h"
 #include "support/data.h"
 
 namespace easydel::data {
@@ -47,6 +50,17 @@ TEST(Delimited, ABrokenFileIsNamed) {
   EXPECT_EQ(refused("text,\n"), "DIR/a.csv:1: field 2 has no name\n    the first line names the fields");
   EXPECT_EQ(refused("text,text\n"), "DIR/a.csv:1: two fields are called 'text'\n    the first line names the fields");
   EXPECT_EQ(refused("text\na\n\"b\nc\n"), "DIR/a.csv:3: a quote is opened and never closed");
+}
+
+TEST(Delimited, ARowOfManyLinesIsRefusedBeforeItFillsTheMemory) {
+  const TemporaryFolder folder;
+  const auto file = folder / "a.csv";
+  write_file(file, "text\n\"a");
+  test::fs::resize_file(file, max_row_bytes * 2 / 3);  // a hole: zeros
+  std::ofstream(file, std::ios::app) << "\nb";
+  test::fs::resize_file(file, max_row_bytes * 4 / 3);
+  EXPECT_EQ(replaced(refusal([&] { all_rows(file); }), folder.path().string(), "DIR"),
+            "DIR/a.csv:2: the row goes on for more than 256 MiB: a quote is opened and not closed");
 }
 
 TEST(Delimited, ReadingStopsWhenNoMoreIsWanted) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "easydel/base/error.h"
 #include "easydel/data/rows.h"
 #include "support/data.h"
@@ -71,6 +73,19 @@ TEST_F(TarFiles, ArchivesThatLieAreRefused) {
       std::string::npos);
   test::write_file(folder_ / "no.tar", "this is not an archive");
   EXPECT_NE(test::refusal([&] { rows("no.tar"); }), "(nothing was refused)");
+}
+
+// libarchive would start `lrzip` for a file that begins so.
+TEST_F(TarFiles, NoProgramIsStarted) {
+  test::write_file(folder_ / "a.tar", std::string("LRZI\0\6", 6) + std::string(100, 'x'));
+  const auto marker = folder_ / "started";
+  test::write_file(folder_ / "bin/lrzip", "#!/bin/sh\ntouch " + marker.string() + "\ncat\n");
+  test::fs::permissions(folder_ / "bin/lrzip", test::fs::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", ((folder_ / "bin").string() + ":" + path).c_str(), 1);
+  EXPECT_NE(test::refusal([&] { rows("a.tar"); }), "(nothing was refused)");
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_FALSE(test::fs::exists(marker));
 }
 
 }  // namespace

@@ -12,7 +12,10 @@ namespace {
 struct Functions {
   void* (*read_new)();
   int (*read_free)(void* archive);
-  int (*read_support_filter_all)(void* archive);
+  int (*read_support_filter_bzip2)(void* archive);
+  int (*read_support_filter_gzip)(void* archive);
+  int (*read_support_filter_xz)(void* archive);
+  int (*read_support_filter_zstd)(void* archive);
   int (*read_support_format_raw)(void* archive);
   int (*read_support_format_tar)(void* archive);
   int (*read_open_filename)(void* archive, const char* name, size_t block_bytes);
@@ -40,7 +43,10 @@ Functions loaded() {
   };
   find(out.read_new, "archive_read_new");
   find(out.read_free, "archive_read_free");
-  find(out.read_support_filter_all, "archive_read_support_filter_all");
+  find(out.read_support_filter_bzip2, "archive_read_support_filter_bzip2");
+  find(out.read_support_filter_gzip, "archive_read_support_filter_gzip");
+  find(out.read_support_filter_xz, "archive_read_support_filter_xz");
+  find(out.read_support_filter_zstd, "archive_read_support_filter_zstd");
   find(out.read_support_format_raw, "archive_read_support_format_raw");
   find(out.read_support_format_tar, "archive_read_support_format_tar");
   find(out.read_open_filename, "archive_read_open_filename");
@@ -64,7 +70,11 @@ ArchiveReader::ArchiveReader(std::filesystem::path file, Form form) : file_(std:
   const Functions& archive = library();
   archive_ = archive.read_new();
   check(archive_ != nullptr, "libarchive: no memory");
-  archive.read_support_filter_all(archive_);
+  // Not all filters of the library: for some it starts other programs.
+  archive.read_support_filter_bzip2(archive_);
+  archive.read_support_filter_gzip(archive_);
+  archive.read_support_filter_xz(archive_);
+  archive.read_support_filter_zstd(archive_);
   if (form == Form::single)
     archive.read_support_format_raw(archive_);
   else

@@ -72,8 +72,16 @@ bool read_delimited(const std::filesystem::path& file, char separator, const Rea
   std::vector<std::string> names;
   std::string where;
   bool whole = true;
+  size_t row_bytes = 0;
   const bool more = for_each_line(file, [&](std::string_view line, int64_t number) {
-    if (whole) where = str(file.string(), ":", number);
+    if (whole) {
+      where = str(file.string(), ":", number);
+      row_bytes = 0;
+    }
+    row_bytes += line.size() + 1;
+    if (row_bytes > max_row_bytes)
+      refuse(where,
+             str("the row goes on for more than ", max_row_bytes >> 20, " MiB: a quote is opened and not closed"));
     if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
     if (whole && line.empty()) return true;
     whole = splitter.take(line);
