@@ -66,47 +66,43 @@ const Functions& library() {
 
 }  // namespace
 
+void ArchiveReader::Release::operator()(void* archive) const { library().read_free(archive); }
+
 ArchiveReader::ArchiveReader(std::filesystem::path file, Form form) : file_(std::move(file)), form_(form) {
   const Functions& archive = library();
-  archive_ = archive.read_new();
+  archive_.reset(archive.read_new());
   check(archive_ != nullptr, "libarchive: no memory");
   // Not all filters of the library: for some it starts other programs.
-  archive.read_support_filter_bzip2(archive_);
-  archive.read_support_filter_gzip(archive_);
-  archive.read_support_filter_xz(archive_);
-  archive.read_support_filter_zstd(archive_);
+  archive.read_support_filter_bzip2(archive_.get());
+  archive.read_support_filter_gzip(archive_.get());
+  archive.read_support_filter_xz(archive_.get());
+  archive.read_support_filter_zstd(archive_.get());
   if (form == Form::single)
-    archive.read_support_format_raw(archive_);
+    archive.read_support_format_raw(archive_.get());
   else
-    archive.read_support_format_tar(archive_);
-  if (archive.read_open_filename(archive_, file_.c_str(), block_bytes) < archive_warning) fail();
+    archive.read_support_format_tar(archive_.get());
+  if (archive.read_open_filename(archive_.get(), file_.c_str(), block_bytes) < archive_warning) fail();
 }
 
-ArchiveReader::~ArchiveReader() {
-  if (archive_) library().read_free(archive_);
-}
-
-void ArchiveReader::fail() {
-  const char* const why = library().error_string(archive_);
-  const std::string text = str("cannot be unpacked: ", why ? why : "unknown reason");
-  library().read_free(archive_);
-  archive_ = nullptr;
-  refuse(file_.string(), text, "the file is broken, incomplete or of another kind; download it again");
+void ArchiveReader::fail() const {
+  const char* const why = library().error_string(archive_.get());
+  refuse(file_.string(), str("cannot be unpacked: ", why ? why : "unknown reason"),
+         "the file is broken, incomplete or of another kind; download it again");
 }
 
 std::optional<ArchiveReader::Member> ArchiveReader::next() {
   void* entry = nullptr;
-  const int state = library().read_next_header(archive_, &entry);
+  const int state = library().read_next_header(archive_.get(), &entry);
   if (state == archive_end) return std::nullopt;
   if (state < archive_warning) fail();
-  if (form_ == Form::single && library().filter_code(archive_, 0) == no_filter)
+  if (form_ == Form::single && library().filter_code(archive_.get(), 0) == no_filter)
     refuse(file_.string(), "is not packed as its name says", "name it by what it is, or download it again");
   const char* const name = library().entry_pathname(entry);
   return Member{name ? name : "", library().entry_filetype(entry) == regular_file};
 }
 
 size_t ArchiveReader::read(char* to, size_t bytes) {
-  const ssize_t got = library().read_data(archive_, to, bytes);
+  const ssize_t got = library().read_data(archive_.get(), to, bytes);
   if (got < 0) fail();
   return size_t(got);
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -23,21 +24,23 @@ class ArchiveReader {
 
   // UserError: there is no libarchive, or the file cannot be read. With Form::single also, at next(): it is not packed.
   ArchiveReader(std::filesystem::path file, Form form);
-  ~ArchiveReader();
-  ArchiveReader(const ArchiveReader&) = delete;
-  ArchiveReader& operator=(const ArchiveReader&) = delete;
 
-  // Goes to the next member; nothing: the end. UserError: the file is broken or incomplete.
+  // Goes to the next member; nothing: the end. UserError: the file is broken or incomplete, and nothing more of it is
+  // read.
   std::optional<Member> next();
   // Up to `bytes` bytes of the member; 0: its end. UserError as next().
   size_t read(char* to, size_t bytes);
 
  private:
-  [[noreturn]] void fail();
+  struct Release {
+    void operator()(void* archive) const;
+  };
+
+  [[noreturn]] void fail() const;
 
   std::filesystem::path file_;
   Form form_;
-  void* archive_ = nullptr;
+  std::unique_ptr<void, Release> archive_;
 };
 
 }  // namespace easydel::data

@@ -96,9 +96,9 @@ bool read_webdataset(const std::filesystem::path& file, const ReadOptions& optio
     const bool is_asked =
         options.fields.empty() || std::ranges::find(options.fields, name.field) != options.fields.end();
     if (!is_asked || is_bad) continue;
+    std::string bytes = bytes_of_member(archive, row.where, member->name);
     try {
-      row.fields.set(name.field,
-                     decoded(name.field, bytes_of_member(archive, row.where, member->name), member->name, row.where));
+      row.fields.set(name.field, decoded(name.field, std::move(bytes), member->name, row.where));
     } catch (const UserError& error) {
       options.bad_row(error);
       is_bad = true;
