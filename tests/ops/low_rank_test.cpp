@@ -1,0 +1,102 @@
+// What an adapter adds to a product: against the two products and the sum written out, with its gradients.
+#include "easydel/ops/low_rank.h"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "easydel/tensor/random.h"
+
+namespace easydel::ops {
+namespace {
+
+struct LowRankShape {
+  int64_t tokens, in, out, rank;
+};
+
+Tensor drawn_values(const std::vector<int64_t>& shape, const char* name) {
+  Tensor values = at::zeros(shape, at::kFloat);
+  tensor::fill_normal(values, tensor::key_of(5, name), 0.5, shape, std::vector<int64_t>(shape.size(), 0));
+  return values;
+}
+
+// A product's result, its input and an adapter.
+struct LowRankCase {
+  explicit LowRankCase(const LowRankShape& shape)
+      : y(drawn_values({shape.tokens, shape.out}, "y")),
+        x(drawn_values({shape.tokens, shape.in}, "x")),
+        a(drawn_values({shape.rank, shape.in}, "a")),
+        b(drawn_values({shape.out, shape.rank}, "b")) {
+    for (const Tensor* one : {&y, &x, &a, &b}) one->set_requires_grad(true);
+  }
+  void backward(const Tensor& result) const {
+    (result.to(at::kFloat) * drawn_values(result.sizes().vec(), "loss")).sum().backward();
+  }
+  std::vector<Tensor> gradients() const {
+    std::vector<Tensor> out;
+    for (const Tensor* one : {&y, &x, &a, &b}) out.push_back(one->grad().clone()), one->mutable_grad() = Tensor();
+    return out;
+  }
+
+  Tensor y, x, a, b;
+};
+
+// Few and many tokens, odd sizes, and ranks whose rows are read in place or packed.
+const std::vector<LowRankShape> shapes = {
+    {1, 32, 48, 2}, {7, 33, 21, 3}, {70, 64, 96, 2}, {130, 96, 160, 16}, {90, 64, 40, 40}};
+
+TEST(LowRank, IsTwoProductsAndASum) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16})
+    for (const LowRankShape& shape : shapes)
+      for (const double scale : {2.0, -0.7}) {
+        SCOPED_TRACE(testing::Message() << shape.tokens << " " << shape.in << " " << shape.out << " " << shape.rank);
+        const LowRankCase given(shape);
+        const auto rounded = [&](const Tensor& t) { return t.detach().to(type); };
+        const Matrix a{given.a, rounded(given.a), nullptr}, b{given.b, rounded(given.b), nullptr};
+        const Tensor sum = add_low_rank(given.y.to(type), given.x.to(type), a, b, scale);
+        given.backward(sum);
+        const std::vector<Tensor> found = given.gradients();
+        const Tensor plain = given.y + given.x.matmul(given.a.t()).matmul(given.b.t()) * scale;
+        given.backward(plain);
+        const std::vector<Tensor> expected = given.gradients();
+        const double tolerance = type == at::kFloat ? 1e-4 : 3e-2;
+        const auto near = [&](const Tensor& one, const Tensor& other) {
+          return (one.to(at::kFloat) - other).abs().max().item<double>() <=
+                 tolerance * other.abs().max().item<double>();
+        };
+        EXPECT_TRUE(near(sum, plain));
+        for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(near(found[i], expected[i])) << i;
+        EXPECT_TRUE([&] {  // without a gradient the same bits
+          const at::NoGradGuard no_gradient;
+          return add_low_rank(given.y.to(type), given.x.to(type), a, b, scale).equal(sum);
+        }());
+      }
+}
+
+TEST(LowRank, OfZerosKeepsTheSignOfZero) {
+  const LowRankCase given({70, 64, 96, 2});
+  const at::NoGradGuard no_gradient;
+  const Tensor y = at::full({70, 96}, -0.0), zeros = at::zeros({96, 2});
+  for (const double scale : {2.0, -0.7}) {
+    const Tensor sum = add_low_rank(y, given.x, {given.a, given.a, nullptr}, {zeros, zeros, nullptr}, scale);
+    EXPECT_TRUE(sum.view(at::kInt).equal(y.view(at::kInt))) << scale;
+  }
+}
+
+TEST(LowRank, AddsToTheGradientsOfEarlierMicroBatches) {
+  const LowRankCase given({70, 64, 96, 2});
+  const auto step = [&] {
+    given.backward(
+        add_low_rank(given.y, given.x, {given.a, given.a.detach(), nullptr}, {given.b, given.b.detach(), nullptr}, 2));
+  };
+  step();
+  const std::vector<Tensor> once = given.gradients();
+  step(), step();
+  const std::vector<Tensor> twice = given.gradients();
+  for (size_t i = 0; i < once.size(); ++i) EXPECT_TRUE(twice[i].allclose(once[i] * 2, 1e-5, 1e-5)) << i;
+}
+
+}  // namespace
+}  // namespace easydel::ops
