@@ -95,9 +95,10 @@ test::Ran type(const std::string& keys) {
 }
 
 TEST(ChatAtATerminal, TakesAPasteOfSeveralLinesAsOneMessage) {
-  const auto ran = type("\\x1b[200~Hello\\rthere\\x1b[201~\\r\n\\x04\n");
+  const auto ran = type("\\x1b[200~How did Max\\rfeel?\\x1b[201~\\r\n\\x04\n");
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_EQ(ran.out, answer_to("Hello\nthere"));
+  EXPECT_EQ(ran.out, answer_to("How did Max\nfeel?"));
+  EXPECT_NE(ran.out, answer_to("How did Max feel?")) << "the line break is part of the message";
 }
 
 TEST(ChatAtATerminal, ClearsTheMessageOnCtrlC) {

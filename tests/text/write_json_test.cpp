@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "easydel/base/document.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
@@ -179,6 +181,36 @@ TEST_F(SavedTokenizer, SaysWhyTokenizerJsonCannotExpressIt) {
             "F/tokenizer.json is not written: tokenizer.model changes decoded texts by a denormalizer_spec, which "
             "only SentencePiece has" +
                 lost);
+}
+
+// What is written is read back elsewhere and compared first.
+TEST_F(SavedTokenizer, IsNotWrittenIfItWouldReadTextsDifferently) {
+  files::make_directories(folder_ / "elsewhere");
+  const char* const before = std::getenv("TMPDIR");
+  const std::string kept = before ? before : "/tmp";
+  ::setenv("TMPDIR", (folder_ / "elsewhere").c_str(), 1);
+  const auto written = [&](const std::string& normalizer) {
+    said_.clear();
+    files::remove_all(folder_ / "saved");
+    files::make_directories(folder_ / "saved");
+    TokenizerParts parts = parse_tokenizer_json(
+        R"({"normalizer": {"type": "Lowercase"},
+            "model": {"type": "BPE", "vocab": {"h": 0, "e": 1, "l": 2, "o": 3}, "merges": []}})",
+        "tokenizer.json");
+    parts.steps.normalizer = normalizer;
+    TokenizerSettings settings;
+    settings.files = {"own.model"};
+    write_tokenizer_json(JsonTokenizer(std::move(parts), settings), folder_ / "saved");
+    return files::exists(folder_ / "saved/tokenizer.json");
+  };
+  EXPECT_TRUE(written(R"({"type": "Lowercase"})")) << said_;
+  EXPECT_FALSE(written(""));
+  EXPECT_EQ(test::replaced(said_, (folder_ / "saved").string(), "F"),
+            "F/tokenizer.json is not written: own.model encodes or decodes the text \"Hello world\" in a way that "
+            "tokenizer.json cannot express; programs that load only tokenizer.json cannot load this tokenizer\n");
+  EXPECT_FALSE(files::exists(folder_ / "saved/tokenizer_config.json"));
+  EXPECT_TRUE(files::list(folder_ / "elsewhere").empty());
+  ::setenv("TMPDIR", kept.c_str(), 1);
 }
 
 // All forms of the shared vocabularies.
