@@ -96,8 +96,9 @@ struct PairLoops : PairPacking {
     if (step.right != RightSide::rows) {
       const Right right{static_cast<const uint32_t*>(step.panels) + panel * all * panel_columns, all};
       if (all <= piece && rows > step.rows_per_block) return multiply_short(step, right, panel, panels, first, rows);
-      const bool stay = rows <= step.rows_per_block || rows * all * int64_t(sizeof(uint32_t)) <= l2_bytes_for_pairs();
-      return multiply_stretches(step, panel, panels, first, rows, stay ? all : pairs_per_stretch,
+      const bool in_one_stretch =
+          rows <= step.rows_per_block || rows * all * int64_t(sizeof(uint32_t)) <= l2_bytes_for_pairs();
+      return multiply_stretches(step, panel, panels, first, rows, in_one_stretch ? all : pairs_per_stretch,
                                 [&](int64_t) { return right; });
     }
     thread_local Scratch<uint32_t> of_thread;
@@ -235,8 +236,8 @@ struct PairLoops : PairPacking {
     thread_local Scratch<float> sums_of_thread;
     float* const sums = sums_of_thread.at_least(kept > 0 ? panels * kept : of_panel);
     Ahead ahead;
-    const bool told = !gathers && step.next.rows > 0;
-    if (told) ahead.soon(step.next, panels * blocks * (all / lanes));
+    const bool has_next = !gathers && step.next.rows > 0;
+    if (has_next) ahead.soon(step.next, panels * blocks * (all / lanes));
     int64_t begin = 0;
     do {
       const int64_t end = std::min(begin + stretch, all);
@@ -251,7 +252,7 @@ struct PairLoops : PairPacking {
           const auto left = [&](int64_t r) {
             return step.a_pairs + (first + r) * all + pair * std::min(step.rows_per_block, rows - r);
           };
-          if (!gathers && !told) {  // this many pairs, or 8 KB
+          if (!gathers && !has_next) {  // this many pairs, or 8 KB
             const int64_t off = few ? 2048 : pairs * panel_columns;
             ahead.soon({reinterpret_cast<const char*>(b + off), 1, 2 * pairs, 0}, blocks * (pairs / lanes));
           }

@@ -10,18 +10,19 @@ namespace easydel::nn {
 namespace {
 
 // The row of each sequence whose hidden state stands for the sequence.
-std::vector<int64_t> speakers(Pooling pooling, const Tensor& tokens, const Stream& on, std::optional<int64_t> padding) {
+std::vector<int64_t> pooled_rows(Pooling pooling, const Tensor& tokens, const Stream& on,
+                                 std::optional<int64_t> padding) {
   const Tensor ids = tokens.to(at::kCPU).contiguous();
   const int64_t* const id = ids.const_data_ptr<int64_t>();
   const Tensor masked = on.masked.defined() ? on.masked.to(at::kCPU).contiguous() : Tensor();
-  const auto silent = [&](int64_t row) {
+  const auto is_skipped = [&](int64_t row) {
     return padding ? id[row] == *padding : masked.defined() && masked.const_data_ptr<bool>()[row];
   };
   std::vector<int64_t> rows;
   for (int64_t s = 0; s < on.sequences(); ++s) {
     const int64_t begin = on.cu_seqlens[size_t(s)], end = on.cu_seqlens[size_t(s) + 1];
     int64_t row = pooling == Pooling::last ? end - 1 : begin;
-    while (pooling == Pooling::last && row > begin && silent(row)) --row;
+    while (pooling == Pooling::last && row > begin && is_skipped(row)) --row;
     rows.push_back(row);
   }
   return rows;
@@ -36,9 +37,9 @@ Tensor means(const Tensor& hidden, const Stream& on) {
       out.push_back(rows.mean(0));
       continue;
     }
-    const Tensor shown =
+    const Tensor counted =
         on.masked.slice(0, begin, end).logical_not().to(hidden.device()).to(hidden.scalar_type()).unsqueeze(1);
-    out.push_back((rows * shown).sum(0) / shown.sum());
+    out.push_back((rows * counted).sum(0) / counted.sum());
   }
   return at::stack(out);
 }
@@ -49,7 +50,7 @@ Tensor pool(const Tensor& hidden, Pooling pooling, const Tensor& tokens, const P
             std::optional<int64_t> padding) {
   if (pooling == Pooling::none) return hidden;
   if (pooling == Pooling::mean) return means(hidden, pass.stream());
-  const Tensor rows = at::tensor(speakers(pooling, tokens, pass.stream(), padding), at::kLong);
+  const Tensor rows = at::tensor(pooled_rows(pooling, tokens, pass.stream(), padding), at::kLong);
   return hidden.index_select(0, rows.to(hidden.device()));
 }
 

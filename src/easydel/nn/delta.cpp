@@ -10,7 +10,7 @@
 namespace easydel::nn {
 namespace {
 
-Tensor wide(const Parameter& p) { return p.value().to(at::kFloat); }
+Tensor value_in_fp32(const Parameter& p) { return p.value().to(at::kFloat); }
 
 // x / sqrt(sum(x^2) + 1e-6) over the last dimension, times `scale`; fp32.
 Tensor unit(const Tensor& x, double scale) {
@@ -85,12 +85,11 @@ LayerOutput GatedDelta::forward(const Tensor& outside, Pass& pass) const {
   const auto heads = [&](int64_t begin, int64_t count, int64_t dim) {
     return mixed.narrow(1, begin, count * dim).view({tokens, count, dim});
   };
-  ops::RecurrenceTensors memory =
-      lookup(heads(0, spec_.k_heads, spec_.k_dim), heads(keys_, spec_.k_heads, spec_.k_dim));
-  memory.v = heads(2 * keys_, spec_.v_heads, spec_.v_dim);
-  memory.beta = ops::activate(in.b, ops::Activation::sigmoid);
-  memory.rate = -wide(a_log_).exp() * ops::softplus(in.a.to(at::kFloat) + wide(step_bias_));
-  const Tensor read = pass.stream().recurrent(layer_, 1, {.delta = true}, memory).to(outside.scalar_type());
+  ops::RecurrenceTensors scan = lookup(heads(0, spec_.k_heads, spec_.k_dim), heads(keys_, spec_.k_heads, spec_.k_dim));
+  scan.v = heads(2 * keys_, spec_.v_heads, spec_.v_dim);
+  scan.beta = ops::activate(in.b, ops::Activation::sigmoid);
+  scan.rate = -value_in_fp32(a_log_).exp() * ops::softplus(in.a.to(at::kFloat) + value_in_fp32(step_bias_));
+  const Tensor read = pass.stream().recurrent(layer_, 1, {.delta = true}, scan).to(outside.scalar_type());
   const Tensor gate = ops::activate(in.gate.to(at::kFloat), ops::Activation::silu);
   const Tensor y = (norm_(read).to(at::kFloat) * gate).to(outside.scalar_type());
   return {out_(y.reshape({tokens, values_}), pass, "mixer_output"), {}};
@@ -131,13 +130,13 @@ LayerOutput KimiDelta::forward(const Tensor& outside, Pass& pass) const {
     return ops::activate(convolution(linear(x, pass, name), layer_, state, pass), spec_.activation).view(per_head);
   };
   const Tensor q = mixed(q_, q_convolution_, 0, "mixer_query"), k = mixed(k_, k_convolution_, 1, "mixer_key");
-  ops::RecurrenceTensors memory = lookup(q, k);
-  memory.v = mixed(v_, v_convolution_, 2, "mixer_value");
-  memory.beta = ops::activate(beta_(x, pass, "mixer_beta"), ops::Activation::sigmoid);
+  ops::RecurrenceTensors scan = lookup(q, k);
+  scan.v = mixed(v_, v_convolution_, 2, "mixer_value");
+  scan.beta = ops::activate(beta_(x, pass, "mixer_beta"), ops::Activation::sigmoid);
   const Tensor forget = forget_out_(forget_in_(x, pass, "mixer_forget_in"), pass, "mixer_forget").to(at::kFloat);
-  const Tensor step = ops::softplus((forget + wide(step_bias_)).view(per_head));
-  memory.rate = -wide(a_log_).exp().view({1, spec_.v_heads, 1}) * step;
-  const Tensor read = pass.stream().recurrent(layer_, 3, {.delta = true}, memory).to(outside.scalar_type());
+  const Tensor step = ops::softplus((forget + value_in_fp32(step_bias_)).view(per_head));
+  scan.rate = -value_in_fp32(a_log_).exp().view({1, spec_.v_heads, 1}) * step;
+  const Tensor read = pass.stream().recurrent(layer_, 3, {.delta = true}, scan).to(outside.scalar_type());
   const Tensor gate = gate_out_(gate_in_(x, pass, "mixer_gate_in"), pass, "mixer_gate").view(per_head);
   const Tensor y = (norm_(read).to(at::kFloat) * ops::activate(gate.to(at::kFloat), ops::Activation::sigmoid))
                        .to(outside.scalar_type());

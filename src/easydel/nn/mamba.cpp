@@ -74,9 +74,9 @@ Tensor Mamba::normed(const Tensor& x, const std::optional<Norm>& norm) const {
 
 LayerOutput Mamba::forward(const Tensor& outside, Pass& pass) const {
   const int64_t tokens = outside.size(0), inner = spec_.inner, state = spec_.state, size = inner / heads_;
-  const Tensor both = in_(pass.stream().visible(outside), pass, "mixer_in");
-  const Tensor gate = both.narrow(1, inner, inner);
-  const Tensor convolved = convolution_(both.narrow(1, 0, inner), layer_, 0, pass);
+  const Tensor projected = in_(pass.stream().visible(outside), pass, "mixer_in");
+  const Tensor gate = projected.narrow(1, inner, inner);
+  const Tensor convolved = convolution_(projected.narrow(1, 0, inner), layer_, 0, pass);
   const Tensor x = pass.stream().visible(ops::activate(convolved, spec_.activation));
   const Tensor parts = parts_(x, pass, "mixer_parts");
   const Tensor rank = normed(parts.narrow(1, 0, spec_.rank), step_norm_);
@@ -152,22 +152,22 @@ Tensor Mamba2::bounded(const Tensor& step, const Pass& pass) const {
 }
 
 LayerOutput Mamba2::forward(const Tensor& outside, Pass& pass) const {
-  const int64_t tokens = outside.size(0), inner = spec_.inner, both = spec_.groups * spec_.state;
-  Tensor seen = pass.stream().visible(outside);
-  if (spec_.input_multiplier != 1.0) seen = seen * spec_.input_multiplier;
-  Tensor all = in_(seen, pass, "mixer_in");
-  if (multipliers_.defined()) all = all * multipliers_.to(all.device(), all.scalar_type());
-  const Tensor gate = all.narrow(1, 0, inner);
-  const Tensor convolved = convolution_(all.narrow(1, inner, mixed_), layer_, 0, pass);
+  const int64_t tokens = outside.size(0), inner = spec_.inner, group_states = spec_.groups * spec_.state;
+  Tensor input = pass.stream().visible(outside);
+  if (spec_.input_multiplier != 1.0) input = input * spec_.input_multiplier;
+  Tensor projected = in_(input, pass, "mixer_in");
+  if (multipliers_.defined()) projected = projected * multipliers_.to(projected.device(), projected.scalar_type());
+  const Tensor gate = projected.narrow(1, 0, inner);
+  const Tensor convolved = convolution_(projected.narrow(1, inner, mixed_), layer_, 0, pass);
   const Tensor mixed = pass.stream().visible(ops::activate(convolved, spec_.activation)).to(at::kFloat);
-  const Tensor raw = all.narrow(1, inner + mixed_, spec_.heads).to(at::kFloat) + in_fp32(step_bias_);
+  const Tensor raw = projected.narrow(1, inner + mixed_, spec_.heads).to(at::kFloat) + in_fp32(step_bias_);
   Tensor step = ops::softplus(raw);
   if (is_bounded()) step = bounded(step, pass);
   const Tensor x = mixed.narrow(1, 0, inner).view({tokens, spec_.heads, spec_.head_dim});
 
   ops::RecurrenceTensors scan;
-  scan.k = mixed.narrow(1, inner, both).view({tokens, spec_.groups, spec_.state});
-  scan.q = mixed.narrow(1, inner + both, both).view({tokens, spec_.groups, spec_.state});
+  scan.k = mixed.narrow(1, inner, group_states).view({tokens, spec_.groups, spec_.state});
+  scan.q = mixed.narrow(1, inner + group_states, group_states).view({tokens, spec_.groups, spec_.state});
   scan.v = x * step.unsqueeze(2);
   scan.rate = -in_fp32(a_log_).exp() * step;
   const Tensor read = pass.stream().recurrent(layer_, 1, {}, scan) + x * in_fp32(skip_).unsqueeze(1);
