@@ -127,5 +127,29 @@ TEST(SchedulingDetails, WhatWasCachedIsSaidOfTheFirstAdmission) {
   EXPECT_EQ(engine.answer(id).end.cached_tokens, 0) << "what it finds when it comes back is its own";
 }
 
+TEST(SchedulingDetails, KeepNewRequestsForNewWeights) {
+  SchedulerConfig config;
+  config.check_every_step = true;
+  FakeEngine engine(config, {4, {full_group(), state_group()}, false}, 100000);
+  const RequestId known = engine.add(request_of(text_of(9), 12)), waits = engine.add(request_of(text_of(9, 50), 3));
+  engine.step();
+  engine.scheduler.await_new_weights();
+  const RequestId next = engine.add(request_of(text_of(9), 5)), aborted = engine.add(request_of(text_of(5), 5));
+  EXPECT_FALSE(engine.scheduler.has_left_weights());
+  EXPECT_THROW(engine.scheduler.take_new_weights(false), Bug);
+  engine.scheduler.abort(aborted);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(engine.tokens_of(engine.step(), next), 0);
+  for (const RequestId id : {known, waits})
+    EXPECT_EQ(engine.answer(id).tokens, engine.model.answer(engine.asked[id], 0));
+  EXPECT_TRUE(engine.scheduler.has_left_weights());
+  EXPECT_GT(engine.scheduler.cache().index().nodes(), 0);
+  engine.scheduler.take_new_weights(false);
+  EXPECT_EQ(engine.scheduler.cache().index().nodes(), 0) << "pages of old weights are of no use";
+  engine.run();
+  EXPECT_EQ(engine.answer(next).tokens, engine.model.answer(engine.asked[next], 0));
+  EXPECT_EQ(engine.answer(next).end.cached_tokens, 0);
+  EXPECT_TRUE(engine.answer(aborted).ended);
+}
+
 }  // namespace
 }  // namespace easydel::test

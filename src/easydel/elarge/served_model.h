@@ -16,6 +16,10 @@ esurge::EngineSetup engine_setup(std::shared_ptr<const models::Model> model,
 std::shared_ptr<esurge::Engine> make_engine(std::shared_ptr<const models::Model> model,
                                             std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config);
 
+// The engine goes on with a model of the same shape, or with its own after its weights have changed (training): what it
+// knows finishes first, what comes waits. UserError as esurge::Engine::update_model_weights.
+void update_model_weights(esurge::Engine& engine, std::shared_ptr<const models::Model> model, const Config& config);
+
 server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,
                                  std::shared_ptr<const text::Tokenizer> tokenizer, const models::Model& model,
                                  const Config& config);

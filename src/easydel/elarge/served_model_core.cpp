@@ -53,6 +53,10 @@ std::shared_ptr<esurge::Engine> make_engine(std::shared_ptr<const models::Model>
   return std::make_shared<esurge::Engine>(engine_setup(std::move(model), std::move(tokenizer), config));
 }
 
+void update_model_weights(esurge::Engine& engine, std::shared_ptr<const models::Model> model, const Config& config) {
+  engine.update_model_weights([&]() -> esurge::NewWeights { return {model, fingerprint(*model, formats_of(config))}; });
+}
+
 server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,
                                  std::shared_ptr<const text::Tokenizer> tokenizer, const models::Model& model,
                                  const Config& config) {

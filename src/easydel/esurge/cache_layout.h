@@ -21,6 +21,7 @@ struct CacheGroup {
   int64_t page_bytes = 0;
   int64_t span = 0;
 
+  bool operator==(const CacheGroup&) const = default;
   bool bounded() const { return kind == Kind::window || kind == Kind::chunk; }
   // The first position whose keys the token at `position` sees; `position` itself if it sees no earlier one.
   int64_t first_visible(int64_t position) const;
@@ -33,6 +34,7 @@ struct CacheLayout {
   // take one for the other.
   bool roles_matter = false;
 
+  bool operator==(const CacheLayout&) const = default;
   int64_t pages_of(int64_t tokens) const { return (tokens + page_size - 1) / page_size; }
   int state_group() const;  // -1: none
   bool has_full() const;

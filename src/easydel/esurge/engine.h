@@ -32,6 +32,13 @@ class Engine {
   // Writes the prefix cache to a folder between two steps, as StepEngine does; returns when it is written.
   void save_prefix_cache(const std::filesystem::path& folder);
 
+  // Changes what answers, without a moment at which nothing is accepted: requests that are known finish with the
+  // present weights, or are aborted; those that come meanwhile wait. Then `make` is called on the thread of steps,
+  // between two of them: it may change the weights of the present model in place (training), or give another model of
+  // the same shape. Returns when it is done. What `make` throws comes back, and the present weights stay; UserError as
+  // StepEngine::await_new_weights and take_new_weights.
+  void update_model_weights(const std::function<NewWeights()>& make, KnownRequests known = KnownRequests::finish);
+
   // Waits for the answer. A request that fails gives a RequestOutput with `error`.
   RequestOutput generate(Request request);
   std::vector<RequestOutput> generate(std::vector<Request> requests);
@@ -39,7 +46,7 @@ class Engine {
   RequestOutput stream(Request request, const std::function<bool(const RequestOutput& output)>& on_output);
 
   EngineMetrics metrics() const;
-  const EngineInfo& info() const;
+  EngineInfo info() const;
 
  private:
   struct Parts;

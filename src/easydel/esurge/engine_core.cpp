@@ -88,6 +88,12 @@ struct Engine::Parts {
   // Does `work` on the thread of steps, between two of them. What it throws comes back.
   void between_steps(std::function<void()> work);
   void do_work();
+  // Of something that steps change.
+  void wait_until(const std::function<bool()>& holds) {
+    std::unique_lock lock(mutex);
+    // It is not under this mutex, so a change may pass unseen: it is looked at again soon.
+    while (!holds()) changed.wait_for(lock, std::chrono::milliseconds(50));
+  }
   void wake() {
     const std::lock_guard lock(mutex);
     due = true;
@@ -105,12 +111,13 @@ struct Engine::Parts {
   std::deque<Letter> mail;
   bool no_more_mail = false;
 
+  std::mutex updating;  // the weights
   std::thread stepper, postman;
 };
 
 void Engine::Parts::run_steps(int threads) {
   tensor::set_threads(threads);
-  const auto reset = steps.info().options.scheduler.idle_reset_seconds;
+  const std::optional<double> reset = steps.info().options.scheduler.idle_reset_seconds;
   while (true) {
     {
       std::unique_lock lock(mutex);
@@ -124,7 +131,7 @@ void Engine::Parts::run_steps(int threads) {
     }
     do_work();
     while (steps.step()) do_work();
-    changed.notify_all();  // drain() waits for this
+    changed.notify_all();  // wait_until() waits for this
   }
 }
 
@@ -226,13 +233,21 @@ void Engine::drain() {
   Parts& p = *parts_;
   p.steps.drain();
   p.wake();
-  std::unique_lock lock(p.mutex);
-  // The number of requests is not under this mutex, so a change may pass unseen: it is looked at again soon.
-  while (p.steps.requests() > 0) p.changed.wait_for(lock, std::chrono::milliseconds(50));
+  p.wait_until([&] { return p.steps.requests() == 0; });
 }
 
 void Engine::save_prefix_cache(const std::filesystem::path& folder) {
   parts_->between_steps([&] { parts_->steps.save_prefix_cache(folder); });
+}
+
+void Engine::update_model_weights(const std::function<NewWeights()>& make, KnownRequests known) {
+  Parts& p = *parts_;
+  const std::lock_guard alone(p.updating);
+  p.steps.await_new_weights(known);
+  p.wake();
+  p.wait_until([&] { return p.steps.has_left_weights(); });
+  p.between_steps([&] { p.steps.take_new_weights(make); });
+  p.wake();
 }
 
 RequestOutput Engine::generate(Request request) {
@@ -278,6 +293,6 @@ RequestOutput Engine::stream(Request request, const std::function<bool(const Req
 }
 
 EngineMetrics Engine::metrics() const { return parts_->steps.metrics(); }
-const EngineInfo& Engine::info() const { return parts_->steps.info(); }
+EngineInfo Engine::info() const { return parts_->steps.info(); }
 
 }  // namespace easydel::esurge

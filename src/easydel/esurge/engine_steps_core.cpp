@@ -192,7 +192,7 @@ void StepEngine::Parts::deliver() {
     if (!request->on_output || !request->has_output()) continue;
     const bool finished = request->unended == 0;
     try {
-      request->on_output(request->output(now(), info.fingerprint));
+      request->on_output(request->output(now()));
     } catch (const std::exception& error) {
       log::warning("esurge: the listener of request ", request->id, " failed: ", error.what());
       request->on_output = {};

@@ -86,6 +86,7 @@ struct LiveRequest {
   std::vector<std::unique_ptr<Answer>> answers;  // by choice
   std::vector<TokenLogprobs> prompt_logprobs;    // of the tokens after the first
   std::string error = {};
+  std::string fingerprint = {};  // of what answers it
   int64_t unended = 0, preemptions = 0, cached_tokens = 0, update_seq = 0;
   bool timed_out = false, changed = false, prompt_shown = false;
   double arrived = 0;
@@ -96,7 +97,7 @@ struct LiveRequest {
   void end(const SequenceEnd& end);
   // Whether there is something for its listener now.
   bool has_output() const;
-  RequestOutput output(double now, const std::string& fingerprint);
+  RequestOutput output(double now);
 
  private:
   std::vector<CompletionOutput> outputs(bool finished);

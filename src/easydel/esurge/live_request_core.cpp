@@ -186,7 +186,7 @@ void LiveRequest::parse(CompletionOutput& output) const {
   }
 }
 
-RequestOutput LiveRequest::output(double now, const std::string& fingerprint) {
+RequestOutput LiveRequest::output(double now) {
   RequestOutput out;
   out.finished = unended == 0;
   out.request_id = prepared.request.request_id;

@@ -23,13 +23,13 @@ using text::TokenId;
 
 // Tokens of one sequence that a step computes.
 struct RunSequence {
-  int64_t begin = 0;                         // position of the first one
-  std::vector<TokenId> tokens = {};          // one after the other
-  int64_t prompt = 0;                        // number of prompt tokens of the whole sequence
-  int64_t known = 0;                         // tokens of the whole sequence that are known
-  std::vector<std::vector<int32_t>> tables;  // by group, as SequencePages has them
-  int64_t draws = 0;                         // of its last tokens: those whose scores are wanted
-  bool scores_prompt = false;                // scores of all of these tokens that are prompt are wanted, too
+  int64_t begin = 0;                              // position of the first one
+  std::vector<TokenId> tokens = {};               // one after the other
+  int64_t prompt = 0;                             // number of prompt tokens of the whole sequence
+  int64_t known = 0;                              // tokens of the whole sequence that are known
+  std::vector<std::vector<int32_t>> tables = {};  // by group, as SequencePages has them
+  int64_t draws = 0;                              // of its last tokens: those whose scores are wanted
+  bool scores_prompt = false;                     // scores of all of these tokens that are prompt are wanted, too
 };
 
 // The scores of one token of a sequence.
@@ -47,6 +47,7 @@ struct ModelFacts {
   int64_t restart_length = 0, turning_length = 0;
   std::string cache_format = {};  // of keys and values: "bf16"
   std::string order = {};         // class of the order of additions: equal ones give equal bits
+  bool operator==(const ModelFacts&) const = default;
 };
 
 class ModelRunner {
@@ -56,6 +57,8 @@ class ModelRunner {
   ~ModelRunner();
 
   const ModelFacts& facts() const { return facts_; }
+  // Goes on with another model of the same facts, which must outlive the runner. UserError: it has others.
+  void use(const models::Model& model);
   // Reserves addresses for the pages. Called once, before run().
   void reserve(const CacheBudget& budget);
   // The contents of a page or state, page_bytes of its group. Between two run().

@@ -46,9 +46,11 @@ std::vector<Piece> pieces_of(const RunSequence& run, size_t index, int64_t turni
 }  // namespace
 
 struct ModelRunner::Parts {
-  Parts(const models::Model& of, int64_t page_size) : model(of), cache(model_cache(of, page_size)) {}
+  Parts(const models::Model& of, int64_t page_size) : model(&of), cache(model_cache(of, page_size)) {}
 
-  const models::Model& model;
+  ModelFacts facts() const;
+
+  const models::Model* model;
   ModelCache cache;
   std::unique_ptr<nn::PageStorage> storage;
 
@@ -63,17 +65,34 @@ struct ModelRunner::Parts {
 };
 
 ModelRunner::ModelRunner(const models::Model& model, int64_t page_size)
-    : parts_(std::make_unique<Parts>(model, page_size)) {
-  facts_ = {parts_->cache.layout,
-            model.vocabulary(),
-            model.max_positions(),
-            model.restart_length(),
-            model.turning_length(),
-            std::string(weights::name_of(tensor::dtype_of(parts_->cache.shape.type))),
-            model.compute_type() == at::kBFloat16 ? std::string(kernels::name(kernels::bf16_order())) : "fp32"};
+    : parts_(std::make_unique<Parts>(model, page_size)), facts_(parts_->facts()) {}
+
+ModelFacts ModelRunner::Parts::facts() const {
+  return {cache.layout,
+          model->vocabulary(),
+          model->max_positions(),
+          model->restart_length(),
+          model->turning_length(),
+          std::string(weights::name_of(tensor::dtype_of(cache.shape.type))),
+          model->compute_type() == at::kBFloat16 ? std::string(kernels::name(kernels::bf16_order())) : "fp32"};
 }
 
 ModelRunner::~ModelRunner() = default;
+
+void ModelRunner::use(const models::Model& model) {
+  model.head();
+  const ModelFacts facts = Parts(model, facts_.layout.page_size).facts();
+  const char* const remedy = "make an engine for it";
+  if (facts.vocabulary != facts_.vocabulary)
+    refuse(
+        "model",
+        str("the new weights have a vocabulary of ", facts.vocabulary, " tokens, the engine's of ", facts_.vocabulary),
+        remedy);
+  if (facts != facts_)
+    refuse("model", "the new weights belong to a model whose layers keep other keys and values than the engine's",
+           remedy);
+  parts_->model = &model;
+}
 
 void ModelRunner::reserve(const CacheBudget& budget) { parts_->storage = make_storage(parts_->cache, budget); }
 
@@ -92,7 +111,7 @@ void ModelRunner::share(int64_t tasks, const std::function<void(int64_t)>& work)
 
 ModelRunner::Parts::Scores ModelRunner::Parts::score(const Tensor& hidden, std::vector<ScoredRow> rows,
                                                      nn::Pass& pass) const {
-  Scores out{model.head().logits(hidden, pass).cpu().contiguous(), std::move(rows)};
+  Scores out{model->head().logits(hidden, pass).cpu().contiguous(), std::move(rows)};
   const int64_t vocabulary = out.logits.size(1);
   for (size_t i = 0; i < out.rows.size(); ++i)
     out.rows[i].logits = {out.logits.data_ptr<float>() + int64_t(i) * vocabulary, size_t(vocabulary)};
@@ -134,7 +153,7 @@ void ModelRunner::Parts::run_pass(std::span<const Piece> pieces, std::span<const
   };
   Tensor hidden;
   const auto forward = [&] {
-    hidden = model.forward({.tokens = tokens.to(model.device())}, pass).hidden;
+    hidden = model->forward({.tokens = tokens.to(model->device())}, pass).hidden;
     if (of_prompts.empty() && !of_draws.empty()) drawn.push_back(score(hidden, std::move(of_draws), pass));
   };
   // With few tokens a pass is many short steps, and no torch operator that needs the thread pool.
@@ -142,7 +161,7 @@ void ModelRunner::Parts::run_pass(std::span<const Piece> pieces, std::span<const
   total <= few ? tensor::executor().hold(forward) : forward();
   if (of_prompts.empty()) return;
   nn::Pass apart;  // the rows are not those of the pass any more
-  const auto most = size_t(std::max<int64_t>(1, (int64_t(1) << 22) / model.vocabulary()));  // 16 MiB of scores
+  const auto most = size_t(std::max<int64_t>(1, (int64_t(1) << 22) / model->vocabulary()));  // 16 MiB of scores
   for (size_t begin = 0; begin < prompt_rows.size(); begin += most) {
     const size_t end = std::min(prompt_rows.size(), begin + most);
     const std::vector<int64_t> some(prompt_rows.begin() + int64_t(begin), prompt_rows.begin() + int64_t(end));

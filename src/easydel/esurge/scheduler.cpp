@@ -25,7 +25,7 @@ SchedulerConfig with_environment(SchedulerConfig config) {
 
 bool Scheduler::WaitingOrder::operator()(const Sequence* a, const Sequence* b) const {
   const auto order = [](const Sequence* s) {
-    return std::tuple{s->request->asked.priority, s->preemptions == 0, s->request->id, s->choice};
+    return std::tuple{s->request->weights, s->request->asked.priority, s->preemptions == 0, s->request->id, s->choice};
   };
   return order(a) < order(b);
 }
@@ -119,6 +119,7 @@ RequestId Scheduler::add(SchedulerRequest request) {
   Request& made = *owned;
   made.id = next_id_++;
   made.asked = std::move(request);
+  made.weights = next_weights_;
   made.unended = made.asked.choices;
   auto& first = *made.sequences.emplace_back(std::make_unique<Sequence>());
   first.request = &made;
@@ -132,6 +133,17 @@ RequestId Scheduler::add(SchedulerRequest request) {
   waiting_.insert(&first);
   requests_.emplace(made.id, std::move(owned));
   return made.id;
+}
+
+bool Scheduler::has_left_weights() const {
+  return unfinished_.empty() &&
+         std::ranges::none_of(requests_, [&](const auto& entry) { return entry.second->weights == weights_; });
+}
+
+void Scheduler::take_new_weights(bool same) {
+  check(has_left_weights(), "scheduler: weights change while requests need them");
+  weights_ = next_weights_;
+  if (!same) cache_.drop_index(ops_);
 }
 
 void Scheduler::propose(SequenceId id, int64_t drafts) {

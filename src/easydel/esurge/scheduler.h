@@ -105,6 +105,13 @@ class Scheduler {
   // UserError: too many requests, more choices than max_num_seqs, pages that the budget will never have, or after
   // drain(). The request is then unknown. Bug: a prompt or an answer without tokens.
   RequestId add(SchedulerRequest request);
+  // Requests that are added from now on wait for new weights; those that are known get the present ones.
+  void await_new_weights() { next_weights_ = weights_ + 1; }
+  // Whether nothing is left that needs the present weights.
+  bool has_left_weights() const;
+  // What waits may run. The index, whose pages are of the former weights, is emptied, unless they stay after all. Bug:
+  // something needs the former weights.
+  void take_new_weights(bool same);
   // The number of speculated tokens that the sequence's next step may verify.
   void propose(SequenceId id, int64_t drafts);
   // Ends a request. No later step computes for it; its pages are free when the steps in flight are finished. Unknown
@@ -197,6 +204,7 @@ class Scheduler {
   std::vector<PageOp> ops_;  // due before the next step
   std::vector<SequenceEnd> ended_;
   RequestId next_id_ = 1;
+  int64_t weights_ = 0, next_weights_ = 0;  // numbers: the present ones, and those of requests that are added
   int64_t step_ = 0, budget_left_ = 0, admissions_ = 0, preemptions_ = 0, idle_resets_ = 0;
   bool paused_ = false, draining_ = false, destroy_pages_ = false, preempted_now_ = false;
   bool pages_come_ = false;  // when the unfinished plans are finished

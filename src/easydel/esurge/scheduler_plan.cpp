@@ -172,6 +172,7 @@ void Scheduler::admit(StepPlan& plan) {
   int64_t slots = config_.max_num_seqs - slots_used();
   for (auto at = waiting_.begin(); at != waiting_.end() && slots > 0;) {
     Sequence& s = **at;
+    if (s.request->weights != weights_) return;  // and so have all after it
     const int64_t own = s.forked ? 1 : s.request->asked.choices;
     if (own > slots || s.no_room_at == cache_.version()) return;
     if (waits_for_prefix(s)) {

@@ -41,6 +41,7 @@ struct Scheduler::Sequence {
 struct Scheduler::Request {
   RequestId id = 0;
   SchedulerRequest asked;
+  int64_t weights = 0;                               // number of the weights that compute it
   std::vector<std::unique_ptr<Sequence>> sequences;  // by choice; only the first until the prompt is computed
   int64_t unended = 0;
 };

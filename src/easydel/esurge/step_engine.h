@@ -32,6 +32,14 @@ struct EngineSetup {
   std::string fingerprint = {};
 };
 
+// What answers instead of the engine's model: one of the same shape and formats.
+struct NewWeights {
+  std::shared_ptr<const models::Model> model = nullptr;
+  std::string fingerprint = {};
+};
+// What becomes of requests that are known when weights change.
+enum class KnownRequests : uint8_t { finish, abort };
+
 struct EngineInfo {
   std::string name = {};  // esurge_name, else the model's folder
   std::string fingerprint = {};
@@ -70,6 +78,14 @@ class StepEngine {
   void resume();
   void drain();
   int64_t requests() const;  // that are known
+  // From any thread: requests that are known are finished with the present weights, or aborted; those that come wait
+  // for take_new_weights(). UserError: there are some to finish, and the engine is paused.
+  void await_new_weights(KnownRequests known);
+  bool has_left_weights() const;  // nothing is left that needs the present weights
+  // On the thread of step(), between steps, when has_left_weights(): what `make` gives answers from now on, also what
+  // waits, with a prefix cache of its own. UserError: the model has another shape. After an error the present weights
+  // stay, and get what waits.
+  void take_new_weights(const std::function<NewWeights()>& make);
 
   // Computes one step. false: there was nothing to do.
   bool step();
@@ -79,7 +95,7 @@ class StepEngine {
   void save_prefix_cache(const std::filesystem::path& folder) const;
 
   EngineMetrics metrics() const;
-  const EngineInfo& info() const;
+  EngineInfo info() const;
 
  private:
   struct Parts;

@@ -87,7 +87,10 @@ void StepEngine::save_prefix_cache(const std::filesystem::path& folder) const {
     log::info("esurge: the prefix cache is saved in ", folder.string(), ": ", tokens, " tokens");
 }
 
-const EngineInfo& StepEngine::info() const { return parts_->info; }
+EngineInfo StepEngine::info() const {
+  const std::lock_guard lock(parts_->mutex);
+  return parts_->info;
+}
 
 RequestId StepEngine::add(Request request, OnOutput on_output) {
   Parts& p = *parts_;
@@ -103,6 +106,7 @@ RequestId StepEngine::add(Request request, OnOutput on_output) {
                                               p.info.vocabulary, p.lookup, p.setup.config.sampler_metrics, now);
     const std::lock_guard lock(p.mutex);
     live->id = p.scheduler.add(live->prepared.scheduled);
+    live->fingerprint = p.info.fingerprint;
     p.live.emplace(live->id, live);
     return live->id;
   } catch (const UserError&) {
@@ -118,10 +122,51 @@ void StepEngine::abort(RequestId id) {
   parts_->aborted = true;
 }
 
+void StepEngine::Parts::abort_all() {
+  for (const auto& [id, request] : live) scheduler.abort(id);
+  aborted = true;
+}
+
 void StepEngine::abort_all() {
   const std::lock_guard lock(parts_->mutex);
-  for (const auto& [id, request] : parts_->live) parts_->scheduler.abort(id);
-  parts_->aborted = true;
+  parts_->abort_all();
+}
+
+void StepEngine::await_new_weights(KnownRequests known) {
+  Parts& p = *parts_;
+  const std::lock_guard lock(p.mutex);
+  if (known == KnownRequests::abort)
+    p.abort_all();
+  else if (p.paused && !p.live.empty())
+    refuse("model",
+           str("the engine is paused, so its ", p.live.size(), " requests never finish with the present weights"),
+           "resume it, or abort them");
+  p.scheduler.await_new_weights();
+}
+
+bool StepEngine::has_left_weights() const {
+  const std::lock_guard lock(parts_->mutex);
+  return parts_->scheduler.has_left_weights();
+}
+
+void StepEngine::take_new_weights(const std::function<NewWeights()>& make) {
+  Parts& p = *parts_;
+  NewWeights weights;
+  try {
+    weights = make();
+    p.runner.use(*weights.model);
+  } catch (...) {
+    const std::lock_guard lock(p.mutex);
+    p.scheduler.take_new_weights(true);
+    throw;
+  }
+  const std::lock_guard lock(p.mutex);
+  p.scheduler.take_new_weights(false);
+  p.setup.model = std::move(weights.model);
+  p.setup.fingerprint = p.info.fingerprint = std::move(weights.fingerprint);
+  for (const auto& [id, request] : p.live) request->fingerprint = p.info.fingerprint;
+  if (!p.setup.config.silent_mode)
+    log::info("esurge: new weights", p.info.fingerprint.empty() ? "" : ", fingerprint ", p.info.fingerprint);
 }
 
 void StepEngine::pause() {

@@ -50,6 +50,7 @@ struct StepEngine::Parts {
     scheduler.pause(true);
     if (!paused) scheduler.resume();
   }
+  void abort_all();
   void take_ended();
   void deliver();
 
