@@ -165,13 +165,11 @@ void FakeEngine::run_oldest() {
       hashes.push_back(hash = model.next(hash, tokens[i], i >= request.prompt.size()));
     computed_tokens += entry.tokens;
     std::vector<StepResult> drawn;
-    int64_t kept = end;  // computed tokens that stay
     for (int64_t c = 0; c < entry.draws; ++c) {
       StepResult result{{entry.id.request, entry.id.choice + c}, {}};
       for (int64_t at = real - 1; at < end; ++at) {
         const TokenId token = model.draw(hashes[size_t(at)], result.id.choice);
         result.tokens.push_back(token);
-        kept = at + 1;
         result.stopped = model.stops(hashes[size_t(at)], result.id.choice);
         const bool goes_on = at + 1 < end && tokens[size_t(at) + 1] == token && !result.stopped;
         if (at + 1 < end) ++(goes_on ? accepted : rejected);
@@ -185,7 +183,7 @@ void FakeEngine::run_oldest() {
       if (group.kind == CacheGroup::Kind::state) {
         uint64_t& state = row(int(g), table[0], 0);
         EXPECT_EQ(state, entry.begin == 0 ? 0 : hashes[size_t(entry.begin) - 1]) << "state before " << entry.begin;
-        state = hashes[size_t(kept) - 1];
+        state = hashes[size_t(end) - 1];
         continue;
       }
       const auto at = [&](int64_t position) -> uint64_t& {

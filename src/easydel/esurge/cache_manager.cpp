@@ -291,8 +291,27 @@ void CacheManager::keep_state(SequencePages& pages, const TokenKeys& keys, int64
   ++version_;
 }
 
+bool CacheManager::save_state(SequencePages& pages, std::vector<PageOp>& ops) {
+  if (state_group_ < 0) return true;
+  if (free_bytes() < bytes_of(state_group_)) return false;
+  pages.saved_state = take(state_group_, ops);
+  ops.push_back({PageOp::Kind::copy, state_group_, pages.tables[size_t(state_group_)][0], pages.saved_state, 0});
+  return true;
+}
+
+void CacheManager::restore_state(SequencePages& pages) {
+  if (pages.saved_state < 0) return;
+  std::swap(pages.tables[size_t(state_group_)][0], pages.saved_state);
+  drop_saved_state(pages);
+}
+
+void CacheManager::drop_saved_state(SequencePages& pages) {
+  if (pages.saved_state >= 0) give_back(state_group_, std::exchange(pages.saved_state, -1));
+}
+
 void CacheManager::leave(SequencePages& pages, const TokenKeys& keys, int64_t computed, bool has_state) {
   if (pages.empty()) return;
+  drop_saved_state(pages);
   reserved_bytes_ -= std::exchange(pages.reserved_bytes, 0);
   if (has_index_ && computed > 0) {
     if (has_pages_) index_rest(pages, keys, computed);
@@ -340,6 +359,7 @@ void CacheManager::check_all(std::span<const SequencePages* const> running, std:
   for (const SequencePages* pages : running) {
     reserved += pages->reserved_bytes;
     if (pages->empty()) continue;
+    if (pages->saved_state >= 0) ++owners[size_t(state_group_)][size_t(pages->saved_state)];
     for (int g = 0; g < groups(); ++g) {
       const auto& table = pages->tables[size_t(g)];
       for (size_t i = 0; i < table.size(); ++i) {

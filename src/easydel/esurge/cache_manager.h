@@ -23,6 +23,7 @@ struct SequencePages {
   int64_t reserved_bytes = 0;         // of the quota, not taken yet
   PrefixIndex::Node* node = nullptr;  // the last whole page that is in the index
   int64_t indexed = 0;                // tokens up to there
+  int32_t saved_state = -1;           // a copy of the state before the tokens that are being verified
   bool empty() const { return tables.empty(); }
 };
 
@@ -69,6 +70,12 @@ class CacheManager {
   int32_t copy_state(const SequencePages& pages, std::vector<PageOp>& ops, std::vector<PageOp>& after);
   void keep_state(SequencePages& pages, const TokenKeys& keys, int64_t computed, int32_t slot);
   void drop_state(int32_t slot) { index_.give_back_state(slot); }
+  // Copies the sequence's state before a pass whose last tokens are speculated. false: there is no room, and nothing
+  // has changed.
+  bool save_state(SequencePages& pages, std::vector<PageOp>& ops);
+  // After the pass: the copy becomes the sequence's state, or is given up.
+  void restore_state(SequencePages& pages);
+  void drop_saved_state(SequencePages& pages);
   // The sequence ends or is preempted: its pages, and its state if that is the one after `computed` tokens, enter the
   // index and are given back.
   void leave(SequencePages& pages, const TokenKeys& keys, int64_t computed, bool has_state);

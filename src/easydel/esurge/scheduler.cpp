@@ -67,8 +67,6 @@ bool Scheduler::may_run(const Sequence& s) const {
          int64_t(s.generated.size()) + s.drawn < s.request->asked.max_tokens;
 }
 
-bool Scheduler::is_prompt(const Sequence& s) const { return remaining(s) > 1; }
-
 int64_t Scheduler::slots_used() const {
   int64_t sum = 0;
   for (const Sequence* s : running_) sum += s->forked ? 1 : s->request->asked.choices;
@@ -218,7 +216,7 @@ void Scheduler::settle(Sequence& s) {
       }
       s.counts_preemption = true;
       s.most_computed = std::max(s.most_computed, s.computed);
-      s.computed = 0, s.no_room_at = 0, s.cut_at = 0;
+      s.computed = 0, s.redone = 0, s.no_room_at = 0, s.cut_at = 0;
       s.place = Sequence::Place::waiting;
       waiting_.insert(&s);
       return;
@@ -312,6 +310,13 @@ void Scheduler::finish_part(const InFlight& part, const StepResult* result) {
     rejected = part.drafts - accepted;
   }
   s.computed = part.end - rejected;
+  if (rejected > 0) cache_.truncate(s.pages, s.computed);
+  if (rejected > 0 && s.pages.saved_state >= 0) {
+    cache_.restore_state(s.pages);
+    s.redone = part.tokens - rejected;
+    s.computed -= s.redone;
+  }
+  if (part.drafts > 0) cache_.drop_saved_state(s.pages);
   if (result && result->failed) {
     for (const auto& other : s.request->sequences) end(*other, FinishReason::error);
   } else if (result && s.leaving != Sequence::Leaving::ended) {
@@ -327,7 +332,6 @@ void Scheduler::finish_part(const InFlight& part, const StepResult* result) {
       s.leaving = Sequence::Leaving::preempted;
     }
   }
-  if (rejected > 0) cache_.truncate(s.pages, s.computed);
   if (s.computed <= known_tokens(s)) {
     cache_.advance(s.pages, keys(s), s.computed);
     if (part.kept_state >= 0) cache_.keep_state(s.pages, keys(s), s.computed, part.kept_state);

@@ -172,7 +172,6 @@ class Scheduler {
   int64_t known_tokens(const Sequence& sequence) const;
   int64_t remaining(const Sequence& sequence) const;
   bool may_run(const Sequence& sequence) const;
-  bool is_prompt(const Sequence& sequence) const;
   bool loses_less(const Sequence& a, const Sequence& b) const;
   int64_t slots_used() const;
   CacheManager::Demand demand_of(const Sequence& sequence) const;

@@ -61,7 +61,11 @@ bool Scheduler::make_room(const Sequence& needy, StepPlan& plan) {
 // into the plan. false: there is no room.
 bool Scheduler::place(Sequence& s, int64_t tokens, int64_t drafts, StepPlan& plan) {
   const int64_t begin = s.computed + s.planned, end = begin + tokens;
-  if (!cache_.extend(s.pages, begin, end, plan.before)) return false;
+  if (drafts > 0 && !cache_.save_state(s.pages, plan.before)) return false;
+  if (!cache_.extend(s.pages, begin, end, plan.before)) {
+    cache_.drop_saved_state(s.pages);
+    return false;
+  }
   const bool draws = drafts > 0 || tokens == remaining(s);
   InFlight part{&s, end, tokens, drafts, draws, -1};
   const int64_t choices = draws ? (s.forked ? 1 : s.request->asked.choices) : 0;
@@ -71,7 +75,7 @@ bool Scheduler::place(Sequence& s, int64_t tokens, int64_t drafts, StepPlan& pla
   s.recomputed_tokens += std::max<int64_t>(0, std::min(end, s.most_computed) - begin);
   s.planned += tokens, s.drawn += draws ? 1 : 0, ++s.in_flight;
   s.drafts_in_flight = drafts > 0;
-  s.drafts = 0;
+  s.drafts = 0, s.redone = 0;
   s.last_step = step_;
   const auto prompt = int64_t(s.request->asked.prompt.size());
   if (drafts == 0 && (end == prompt || end % cache_.layout().page_size == 0))
@@ -105,36 +109,37 @@ void Scheduler::fork(Sequence& s, StepPlan& plan) {
 void Scheduler::plan_generated(StepPlan& plan) {
   std::vector<Sequence*> ready;
   bool prompts = !waiting_.empty();
+  int64_t spare = budget_left_;
   for (Sequence* s : running_) {
     if (!may_run(*s)) continue;
-    if (is_prompt(*s)) {
-      prompts = true;
-    } else if (remaining(*s) == 1) {
+    if (remaining(*s) == 1 + s->redone && 1 + s->redone <= budget_left_) {
       s->seen_step = step_;
+      spare -= 1 + s->redone;
       ready.push_back(s);
+    } else if (remaining(*s) > 1) {
+      prompts = true;
     }
   }
-  if (int64_t(ready.size()) > budget_left_) {
+  if (spare < 0) {
     // They take turns: those that waited longest are first.
-    const auto turn = [](const Sequence* s) { return std::pair{s->last_step, s->admission}; };
-    std::ranges::partial_sort(ready, ready.begin() + budget_left_, {}, turn);
-    ready.resize(size_t(budget_left_));
+    std::ranges::sort(ready, {}, [](const Sequence* s) { return std::pair{s->last_step, s->admission}; });
+    for (; spare < 0; ready.pop_back()) spare += 1 + ready.back()->redone;
   }
   // Those that would lose most take their pages first, so that nobody has to leave who is in the plan already.
   std::ranges::sort(ready, [&](const Sequence* a, const Sequence* b) { return loses_less(*b, *a); });
-  int64_t spare = budget_left_ - int64_t(ready.size());
   if (prompts) spare /= 2;
   for (Sequence* s : ready) {
     if (s->leaving != Sequence::Leaving::no || s->place != Sequence::Place::running) continue;
     int64_t open = s->request->asked.max_tokens - int64_t(s->generated.size()) - s->drawn - 1;
     if (config_.restart_length > 0 && s->frequency_class == 0)
       open = std::min(open, config_.restart_length - known_tokens(*s));
-    const int64_t drafts = s->forked ? std::clamp<int64_t>(std::min(s->drafts, spare), 0, open) : 0;
+    const bool may_draft = s->forked && s->redone == 0;
+    const int64_t drafts = may_draft ? std::clamp<int64_t>(std::min(s->drafts, spare), 0, open) : 0;
     if (drafts > 0 && place(*s, 1 + drafts, drafts, plan)) {
       spare -= drafts;
       continue;
     }
-    while (!place(*s, 1, 0, plan) && make_room(*s, plan)) {
+    while (!place(*s, 1 + s->redone, 0, plan) && make_room(*s, plan)) {
     }
   }
 }

@@ -24,6 +24,9 @@ struct Scheduler::Sequence {
   int64_t in_flight = 0;  // unfinished plans that have it
   int64_t drafts = 0;     // proposed for the next step
   bool drafts_in_flight = false;
+  // Of layers with states: tokens that were speculated rightly before a wrong one, and are computed again because the
+  // state went back to the one before them.
+  int64_t redone = 0;
 
   int64_t admission = 0;    // its number, in order; it changes when the sequence comes back
   int64_t last_step = 0;    // that had tokens of it

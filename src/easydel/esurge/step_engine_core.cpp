@@ -46,9 +46,7 @@ StepEngine::Parts::Parts(EngineSetup given)
   info.options = options;
   if (!setup.config.silent_mode) log::info("esurge: ", options.describe());
   if (setup.config.overlap_execution) log::warning("esurge.overlap_execution has no effect yet");
-  // A state cannot go back to the tokens before a rejected one.
-  if (options.layout.state_group() < 0)
-    lookup = {setup.config.num_speculative_tokens, setup.config.prompt_lookup_min, setup.config.prompt_lookup_max};
+  lookup = {setup.config.num_speculative_tokens, setup.config.prompt_lookup_min, setup.config.prompt_lookup_max};
 }
 
 StepEngine::StepEngine(EngineSetup setup) : parts_(std::make_unique<Parts>(std::move(setup))) {
