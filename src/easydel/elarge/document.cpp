@@ -168,7 +168,12 @@ Config read_config(Value config, config::Problems& problems, std::span<const Ove
   bool foreign = false;
   for (const config::Problem& problem : found.sorted()) {
     if (problem.what != "no such key") continue;
-    const std::string remedy = remedy_of_foreign_key(config, problem.path);
+    std::string remedy = remedy_of_foreign_key(config, problem.path);
+    // Files of other tools have no sections.
+    const Value* const given = config.is_map() ? config.find(problem.path) : nullptr;
+    if (const std::string below = "trainer." + problem.path;
+        remedy.empty() && given && config::find_key(section, below))
+      remedy = str("write ", below, ": ", to_yaml_flow(*given));
     foreign = foreign || !remedy.empty();
     if (!remedy.empty()) problems.add(problem.path, problem.place, problem.what, remedy);
   }
