@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/code_panels.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/product_plan.h"
 
@@ -155,10 +156,13 @@ void multiply_in_place(const GroupWeights& w, const Piece& piece, int64_t begin,
 // One panel of a weight, as loops read it.
 void pack_panel(const GroupWeights& w, int64_t group, int64_t panel, uint8_t* to) {
   if (w.encoded.empty()) return loops().product.pack_panel(at(w.rows, group * w.n), w.n, w.k, panel, w.dtype, to);
+  const EncodedWeight& encoded = w.encoded[size_t(group)];
+  if (const CodePanels* const panels = panels_of(encoded))
+    return loops().product.decode_codes(panels->layout(), encoded.first / panel_columns + panel, w.dtype, to);
   thread_local Scratch<float> of_thread;
   float* const values = of_thread.at_least(panel_columns * w.k);
   const int64_t first = panel * panel_columns, count = std::min(panel_columns, w.n - first);
-  w.encoded[size_t(group)].decode(first, count, values);
+  encoded.decode(first, count, values);
   loops().product.pack_panel({values, DType::f32, w.k}, count, w.k, 0, w.dtype, to);
 }
 

@@ -20,6 +20,7 @@ constexpr std::string_view isa_names[] = {"reference", "avx2", "avx512", "avx512
 std::vector<Isa> find_isas() {
   __builtin_cpu_init();
   std::vector<Isa> found{Isa::reference};
+  // Every processor with AVX2 has F16C, too.
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return found;
   found.push_back(Isa::avx2);
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||

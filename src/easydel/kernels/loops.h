@@ -2,6 +2,7 @@
 #pragma once
 
 #include "easydel/kernels/attention_step.h"
+#include "easydel/kernels/code_panels.h"
 #include "easydel/kernels/convolution_step.h"
 #include "easydel/kernels/fused.h"
 #include "easydel/kernels/isa.h"
@@ -21,6 +22,8 @@ struct Loops {
   struct Product {
     // Panel `panel` of W [n, k] from row-major w.
     void (*pack_panel)(Input w, int64_t n, int64_t k, int64_t panel, DType dtype, void* to);
+    // The same from codes.
+    void (*decode_codes)(const CodePanelsLayout& w, int64_t panel, DType dtype, void* to);
     // A block of the left side: `rows` rows of x, or of its transpose, starting at `first`.
     void (*pack_rows)(Input x, int64_t first, int64_t rows, int64_t k, int64_t padded_k, bool round_to_bf16, float* to);
     void (*pack_columns)(Input x, int64_t first, int64_t columns, int64_t k, float* to);

@@ -7,7 +7,7 @@
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/memory.h"
 
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
 #include "easydel/kernels/loops_table.h"
 #include "easydel/kernels/simd_avx2.h"
 

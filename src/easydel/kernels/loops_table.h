@@ -5,6 +5,7 @@
 #include "easydel/kernels/attention_loops.h"
 #include "easydel/kernels/attention_pair_loops.h"
 #include "easydel/kernels/attention_tile_loops.h"
+#include "easydel/kernels/code_panel_loops.h"
 #include "easydel/kernels/convolution_loops.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/norm_loops.h"
@@ -27,6 +28,7 @@ constexpr Loops make_loops() {
   using Pointwise = PointwiseLoops<V>;
   return {
       .product = {.pack_panel = Product::pack_panel,
+                  .decode_codes = CodePanelLoops<V>::decode,
                   .pack_rows = Product::pack_rows,
                   .pack_columns = Product::pack_columns,
                   .multiply = Product::multiply},

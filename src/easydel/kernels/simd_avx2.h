@@ -1,4 +1,4 @@
-// Vectors of 8 floats. Include only where the target is AVX2 with FMA (see loops_avx2.cpp).
+// Vectors of 8 floats. Include only where the target is AVX2 with FMA and F16C (see loops_avx2.cpp).
 #pragma once
 
 #include <immintrin.h>
@@ -29,6 +29,9 @@ struct Avx2 {
   static F load(const int8_t* p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }
+  static F load(const uint8_t* p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
   static F load(const e4m3* p) {
     const __m256i x = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
     const __m256i size = _mm256_and_si256(x, _mm256_set1_epi32(0x7f));
@@ -53,6 +56,9 @@ struct Avx2 {
     const __m256i tie = _mm256_and_si256(_mm256_srli_epi32(u, 16), one);
     const __m256i sum = _mm256_add_epi32(u, _mm256_add_epi32(half, tie));
     return _mm256_castsi256_ps(_mm256_and_si256(sum, _mm256_set1_epi32(int(0xffff0000))));
+  }
+  static F rounded_to_half(F x) {
+    return _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
   static F even(const bf16* pairs) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(pairs)), 16));

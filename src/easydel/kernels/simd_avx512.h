@@ -28,6 +28,9 @@ struct Avx512 {
   static F load(const int8_t* p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
   }
+  static F load(const uint8_t* p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+  }
   static F load(const e4m3* p) {
     const __m512i x = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
     const __m512i size = _mm512_and_si512(x, _mm512_set1_epi32(0x7f));
@@ -63,6 +66,9 @@ struct Avx512 {
     const __m512i u = _mm512_castps_si512(x), tie = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
     const __m512i sum = _mm512_add_epi32(u, _mm512_add_epi32(_mm512_set1_epi32(0x7fff), tie));
     return _mm512_castsi512_ps(_mm512_and_si512(sum, _mm512_set1_epi32(int(0xffff0000))));
+  }
+  static F rounded_to_half(F x) {
+    return _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
   static F even(const bf16* pairs) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512(pairs), 16)); }
   static F odd(const bf16* pairs) {

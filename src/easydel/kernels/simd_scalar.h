@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "easydel/kernels/dtype.h"
+#include "easydel/kernels/half.h"
 
 namespace easydel::kernels {
 
@@ -22,6 +23,7 @@ struct Scalar {
   static void stream(float* p, F x) { *p = x; }
   static F load(const bf16* p) { return widen(*p); }
   static F load(const int8_t* p) { return widen(*p); }
+  static F load(const uint8_t* p) { return float(*p); }
   static F load(const e4m3* p) { return widen(*p); }
   static void store(bf16* p, F x) { *p = narrow(x); }
   static void stream(bf16* p, F x) { *p = narrow(x); }
@@ -30,6 +32,7 @@ struct Scalar {
     const uint32_t u = std::bit_cast<uint32_t>(x);
     return std::bit_cast<float>((u + 0x7fff + (u >> 16 & 1)) & 0xffff0000);
   }
+  static F rounded_to_half(F x) { return kernels::rounded_to_half(x); }
   static F even(const bf16* pairs) { return widen(pairs[0]); }  // the first of each of `width` pairs of bf16
   static F odd(const bf16* pairs) { return widen(pairs[1]); }
   static F load_pairs(const bf16* p) { return std::bit_cast<float>(uint32_t(p[1].bits) << 16 | p[0].bits); }

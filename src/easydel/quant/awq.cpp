@@ -2,6 +2,7 @@
 // qweight [in, out / 8], qzeros [groups, out / 8], scales [groups, out]. Source: AutoAWQ awq/modules/linear/gemm.py.
 #include <array>
 #include <cstring>
+#include <numeric>
 
 #include "easydel/base/error.h"
 #include "easydel/quant/file_format.h"
@@ -13,10 +14,10 @@ using weights::DType;
 
 constexpr std::array<int, 8> nibble_of_row = {0, 4, 1, 5, 2, 6, 3, 7};
 
-float code_at(const std::byte* words, int64_t words_per_row, int64_t row, int64_t column) {
+uint8_t code_at(const std::byte* words, int64_t words_per_row, int64_t row, int64_t column) {
   uint32_t word;
   std::memcpy(&word, words + (row * words_per_row + column / 8) * 4, 4);
-  return float(word >> (4 * nibble_of_row[size_t(column % 8)]) & 15u);
+  return uint8_t(word >> (4 * nibble_of_row[size_t(column % 8)]) & 15u);
 }
 
 bool claims_awq(const WeightTensors& tensors) { return tensors.has(".scales"); }
@@ -47,11 +48,12 @@ std::shared_ptr<CodedWeight> read_awq(WeightTensors& tensors) {
   weight->rounding = scales.dtype;
   if (zeros)
     weight->zero = [from = zeros->bytes.data(), out](int64_t index) {
-      return code_at(from, out / 8, index / out, index % out);
+      return float(code_at(from, out / 8, index / out, index % out));
     };
   else
     weight->zero = [](int64_t) { return 8.0f; };
-  weight->codes = [from = words.bytes.data(), out, in](int64_t first, int64_t step, int64_t count, float* to) {
+  std::iota(weight->table.begin(), weight->table.end(), 0.0f);
+  weight->indices = [from = words.bytes.data(), out, in](int64_t first, int64_t step, int64_t count, uint8_t* to) {
     for (int64_t i = 0; i < in; ++i)
       for (int64_t r = 0; r < count; ++r) to[r * in + i] = code_at(from, out / 8, i, first + r * step);
   };

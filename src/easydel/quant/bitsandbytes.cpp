@@ -126,7 +126,7 @@ std::shared_ptr<CodedWeight> read_8bit(WeightTensors& tensors) {
   const auto weight = tensors.weight("bitsandbytes, int8", codes.shape);
   set_scales(*weight, tensors, ".SCB", scales, {});
   weight->factor = 7.874015718698502e-3f;  // 1 / 127, as there
-  weight->codes = codes_of_bytes(codes);
+  set_byte_codes(*weight, codes);
   return weight;
 }
 

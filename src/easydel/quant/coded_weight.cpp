@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/half.h"
 #include "easydel/kernels/memory.h"
 
 namespace easydel::quant {
@@ -21,22 +22,20 @@ T read_at(const std::byte* from, int64_t index) {
   return value;
 }
 
-// To the nearest number of fp16, ties to even, as fp32. Below 2^-14 its numbers are multiples of 2^-24.
-float rounded_to_half(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value), size = bits & 0x7fffffffu;
-  const float magnitude = std::bit_cast<float>(size);
-  const float small = (magnitude + 0.5f) - 0.5f;
-  const float large = std::bit_cast<float>((size + 0xfffu + (size >> 13 & 1u)) & ~0x1fffu);
-  const float limited = large > 65504.0f ? INFINITY : large;
-  const float out = magnitude < 0x1p-14f ? small : size > 0x7f800000u ? magnitude : limited;
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(out) | (bits & 0x80000000u));
+std::array<float, 256> values_of_bytes(kernels::PanelCodes codes) {
+  std::array<float, 256> out;
+  for (int code = 0; code < 256; ++code)
+    out[size_t(code)] = codes == kernels::PanelCodes::i8   ? float(int8_t(code))
+                        : codes == kernels::PanelCodes::u8 ? float(code)
+                                                           : e4m3_value(uint8_t(code));
+  return out;
 }
 
 void round_row(float* values, int64_t count, DType dtype) {
   if (dtype == DType::bf16)
     for (int64_t i = 0; i < count; ++i) values[i] = kernels::widen(kernels::narrow(values[i]));
   else if (dtype == DType::f16)
-    for (int64_t i = 0; i < count; ++i) values[i] = rounded_to_half(values[i]);
+    for (int64_t i = 0; i < count; ++i) values[i] = kernels::rounded_to_half(values[i]);
 }
 
 }  // namespace
@@ -96,17 +95,20 @@ NumberAt numbers_of(const weights::TensorView& view) {
   }
 }
 
-ReadCodes codes_of_bytes(const weights::TensorView& view) {
-  std::array<float, 256> table;
-  for (int code = 0; code < 256; ++code)
-    table[size_t(code)] = view.dtype == DType::i8        ? float(int8_t(code))
-                          : view.dtype == DType::f8_e4m3 ? e4m3_value(uint8_t(code))
-                                                         : e5m2_value(uint8_t(code));
-  return
-      [from = view.bytes.data(), in = view.shape.back(), table](int64_t first, int64_t step, int64_t count, float* to) {
-        for (int64_t r = 0; r < count; ++r)
-          for (int64_t i = 0; i < in; ++i) to[r * in + i] = table[size_t(from[(first + r * step) * in + i])];
-      };
+void set_byte_codes(CodedWeight& weight, const weights::TensorView& view) {
+  const std::byte* const from = view.bytes.data();
+  const int64_t in = view.shape.back();
+  if (view.dtype == DType::f8_e5m2) {
+    weight.codes = [from, in](int64_t first, int64_t step, int64_t count, float* to) {
+      for (int64_t r = 0; r < count; ++r)
+        for (int64_t i = 0; i < in; ++i) to[r * in + i] = e5m2_value(uint8_t(from[(first + r * step) * in + i]));
+    };
+    return;
+  }
+  weight.byte_codes = view.dtype == DType::i8 ? kernels::PanelCodes::i8 : kernels::PanelCodes::e4m3;
+  weight.bytes_of_rows = [from, in](int64_t first, int64_t step, int64_t count, uint8_t* to) {
+    for (int64_t r = 0; r < count; ++r) std::memcpy(to + r * in, from + (first + r * step) * in, size_t(in));
+  };
 }
 
 ReadIndices e2m1_indices(const weights::TensorView& view) {
@@ -123,6 +125,10 @@ ReadIndices e2m1_indices(const weights::TensorView& view) {
 int64_t ScaleGrid::row_index(int64_t row) const {
   if (matrix_rows == 0) return row / rows * row_stride;
   return row / matrix_rows * matrix_stride + row % matrix_rows / rows * row_stride;
+}
+
+int64_t ScaleGrid::index(int64_t row, int64_t group, int64_t k) const {
+  return flat ? row * (k / columns) + group : row_index(row) + group * column_stride;
 }
 
 int64_t CodedWeight::rows() const {
@@ -144,8 +150,14 @@ void CodedWeight::decode(int64_t first, int64_t step, int64_t count, float* to) 
   } else {
     thread_local kernels::Scratch<uint8_t> of_thread;
     uint8_t* const found = of_thread.at_least(count * in);
-    indices(first, step, count, found);
-    for (int64_t i = 0; i < count * in; ++i) to[i] = table[found[i]];
+    if (bytes_of_rows) {
+      const std::array<float, 256> values = values_of_bytes(byte_codes);
+      bytes_of_rows(first, step, count, found);
+      for (int64_t i = 0; i < count * in; ++i) to[i] = values[found[i]];
+    } else {
+      indices(first, step, count, found);
+      for (int64_t i = 0; i < count * in; ++i) to[i] = table[found[i]];
+    }
   }
   const auto scaled = [&](float* values, int64_t size, int64_t index) {
     const float s = scale(index);

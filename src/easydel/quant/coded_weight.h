@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "easydel/kernels/encoded_weight.h"
+#include "easydel/kernels/code_panels.h"
 #include "easydel/weights/tensor_view.h"
 
 namespace easydel::quant {
@@ -23,7 +23,7 @@ using NumberAt = std::function<float(int64_t)>;
 // Writes the codes of `count` rows from `first` on, `step` apart, as numbers: row-major [count, k].
 using ReadCodes = std::function<void(int64_t first, int64_t step, int64_t count, float* to)>;
 
-// The same as indices of a table of at most 16 values.
+// The same as indices of a table of at most 16 values, or as the bytes that they are.
 using ReadIndices = std::function<void(int64_t first, int64_t step, int64_t count, uint8_t* to)>;
 
 // Which of the scales (and zeros, which have the same index) belongs to an element. Rows of a stack of matrices count
@@ -38,6 +38,8 @@ struct ScaleGrid {
   bool flat = false;
 
   int64_t row_index(int64_t row) const;
+  // Of a row of k elements in groups, unless order of columns or flat groups cross it.
+  int64_t index(int64_t row, int64_t group, int64_t k) const;
 };
 
 struct CodedWeight final : kernels::EncodedRows {
@@ -45,8 +47,10 @@ struct CodedWeight final : kernels::EncodedRows {
   std::vector<int64_t> shape;                     // [.., out, in] of the values
   weights::DType dtype = weights::DType::f32;     // of the values, as the model's other weights have it
   weights::DType rounding = weights::DType::f32;  // f32: a value is not rounded
-  ReadCodes codes;                                // none: codes are indices of the table
-  ReadIndices indices = {};
+  // One of them: numbers, indices of the table, or bytes that mean `byte_codes`.
+  ReadCodes codes;
+  ReadIndices indices = {}, bytes_of_rows = {};
+  kernels::PanelCodes byte_codes = kernels::PanelCodes::i8;
   std::array<float, 16> table{};
   NumberAt scale, zero;  // no zero: all are 0
   bool exact = false;    // value = code * scale needs no rounding in fp32 and in bf16
@@ -66,9 +70,9 @@ struct CodedWeight final : kernels::EncodedRows {
 
 // The numbers of a file's tensor, of any floating dtype; of U8, the power of two 2^(byte - 127). `view` outlives them.
 NumberAt numbers_of(const weights::TensorView& view);
-// Codes of one byte each: I8, F8_E4M3 or F8_E5M2; and indices of e2m1_values, two in a byte, the lower half first.
-// Their tensors' last dimension is that of the weight, and half of it. The views outlive them.
-ReadCodes codes_of_bytes(const weights::TensorView& view);
+// Sets the codes of one byte each: I8, F8_E4M3 or F8_E5M2; and gives indices of e2m1_values, two in a byte, the lower
+// half first. Their tensors' last dimension is that of the weight, and half of it. The views outlive them.
+void set_byte_codes(CodedWeight& weight, const weights::TensorView& view);
 ReadIndices e2m1_indices(const weights::TensorView& view);
 // Bits [bit, bit + bits) of a little-endian array of words.
 uint32_t bits_at(const std::byte* words, int64_t bit, int bits);

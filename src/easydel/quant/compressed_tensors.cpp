@@ -118,9 +118,10 @@ std::shared_ptr<CodedWeight> read_words(WeightTensors& tensors, const weights::T
   const std::byte* const from = words.bytes.data();
   const int64_t row_bytes = words.shape[1] * 4;
   if (bits == 8) {
-    weight->codes = [from, row_bytes, in](int64_t first, int64_t step, int64_t count, float* to) {
+    weight->byte_codes = kernels::PanelCodes::i8;
+    weight->bytes_of_rows = [from, row_bytes, in](int64_t first, int64_t step, int64_t count, uint8_t* to) {
       for (int64_t r = 0; r < count; ++r)
-        for (int64_t i = 0; i < in; ++i) to[r * in + i] = float(int(from[(first + r * step) * row_bytes + i])) - 128;
+        for (int64_t i = 0; i < in; ++i) to[r * in + i] = uint8_t(int(from[(first + r * step) * row_bytes + i]) - 128);
     };
     return weight;
   }

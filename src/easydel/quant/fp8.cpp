@@ -31,7 +31,7 @@ std::shared_ptr<CodedWeight> read_fp8(WeightTensors& tensors) {
   if (fp4)
     weight->indices = e2m1_indices(codes), weight->table = e2m1_values();
   else
-    weight->codes = codes_of_bytes(codes);
+    set_byte_codes(*weight, codes);
   return weight;
 }
 

@@ -2,7 +2,6 @@
 // qzeros [groups, out * bits / 32] with the zero minus 1 (checkpoint_format gptq_v2: the zero), scales [groups, out],
 // g_idx [in]. Source: AutoGPTQ auto_gptq/nn_modules/qlinear/qlinear_cuda_old.py.
 #include <cstring>
-#include <type_traits>
 
 #include "easydel/base/error.h"
 #include "easydel/quant/file_format.h"
@@ -48,19 +47,19 @@ std::shared_ptr<CodedWeight> read_gptq(WeightTensors& tensors) {
     return float((bits_at(from + group * (out * bits / 8), row * bits, int(bits)) + offset) & mask);
   };
   const auto words_of = [from = words.bytes.data(), bits, out, in, mask](int64_t first, int64_t step, int64_t count,
-                                                                         auto* to) {
+                                                                         uint8_t* to) {
     const int64_t per_word = 32 / bits;
     for (int64_t word = 0; word * per_word < in; ++word)
       for (int64_t r = 0; r < count; ++r) {
         uint32_t value;
         std::memcpy(&value, from + (word * out + first + r * step) * 4, 4);
-        auto* const values = to + r * in + word * per_word;
-        for (int64_t i = 0; i < per_word; ++i, value >>= bits)
-          values[i] = std::remove_pointer_t<decltype(to)>(value & mask);
+        uint8_t* const codes = to + r * in + word * per_word;
+        for (int64_t i = 0; i < per_word; ++i, value >>= bits) codes[i] = uint8_t(value & mask);
       }
   };
   if (bits == 8) {
-    weight->codes = words_of;
+    weight->bytes_of_rows = words_of;
+    weight->byte_codes = kernels::PanelCodes::u8;
     return weight;
   }
   weight->indices = words_of;

@@ -230,46 +230,22 @@ std::shared_ptr<CodedWeight> coded_weight(const CodeRule& rule, MadeCodes made, 
       for (int64_t i = 0; i < k; ++i)
         put(r * k + i, bits_at(codes->data() + (first + r * step) * row_bytes, i * bits, bits));
   };
-  if (rule.method == "affine") {
-    out->codes = [read](int64_t first, int64_t step, int64_t count, float* to) {
-      read(first, step, count, [to](int64_t i, uint32_t code) { to[i] = float(code); });
-    };
-    return out;
-  }
-  const std::vector<float> table = table_of(rule);
-  if (rule.bits == 8) {
-    out->codes = [read, table](int64_t first, int64_t step, int64_t count, float* to) {
-      read(first, step, count, [&](int64_t i, uint32_t code) { to[i] = table[code]; });
-    };
-    return out;
-  }
-  std::ranges::copy(table, out->table.begin());
-  out->indices = [read](int64_t first, int64_t step, int64_t count, uint8_t* to) {
+  const ReadIndices codes_of_rows = [read](int64_t first, int64_t step, int64_t count, uint8_t* to) {
     read(first, step, count, [to](int64_t i, uint32_t code) { to[i] = uint8_t(code); });
   };
+  const bool affine = rule.method == "affine";
+  if (rule.bits > 4) {
+    out->bytes_of_rows = codes_of_rows;
+    out->byte_codes = affine ? kernels::PanelCodes::u8 : kernels::PanelCodes::e4m3;
+    return out;
+  }
+  out->indices = codes_of_rows;
+  if (affine)
+    std::iota(out->table.begin(), out->table.end(), 0.0f);
+  else
+    std::ranges::copy(table_of(rule), out->table.begin());
   // Powers of two, and numbers of few bits.
-  out->exact = rule.method != "nf4" && rule.method != "fp4";
-  return out;
-}
-
-std::shared_ptr<CodedWeight> coded_integers(std::string format, std::vector<uint8_t> codes, std::vector<float> scales,
-                                            int64_t n, int64_t k, int64_t group) {
-  auto out = std::make_shared<CodedWeight>();
-  out->format = std::move(format);
-  out->shape = {n, k};
-  const auto held = std::make_shared<std::vector<uint8_t>>(std::move(codes));
-  const auto held_scales = std::make_shared<std::vector<float>>(std::move(scales));
-  out->parts = {part("codes", weights::DType::i8, held), part("scales", weights::DType::f32, held_scales)};
-  out->scale = [held_scales](int64_t i) { return (*held_scales)[size_t(i)]; };
-  out->scales = int64_t(held_scales->size());
-  out->grid.columns = group > 0 ? group : k;
-  out->grid.row_stride = group > 0 ? (k + group - 1) / group : 1;
-  out->codes = [held, k](int64_t first, int64_t step, int64_t count, float* to) {
-    for (int64_t r = 0; r < count; ++r) {
-      const uint8_t* const from = held->data() + (first + r * step) * k;
-      for (int64_t i = 0; i < k; ++i) to[r * k + i] = float(int8_t(from[i]));
-    }
-  };
+  out->exact = !affine && rule.method != "nf4" && rule.method != "fp4";
   return out;
 }
 

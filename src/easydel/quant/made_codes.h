@@ -39,8 +39,5 @@ MadeCodes make_codes(kernels::Executor& executor, const CodeRule& rule, const fl
 
 // The weight [n, k] that the codes stand for, its codes packed in their bits.
 std::shared_ptr<CodedWeight> coded_weight(const CodeRule& rule, MadeCodes made, int64_t n, int64_t k);
-// The same of integers [n, k] from -128 to 127, with scales [n, groups].
-std::shared_ptr<CodedWeight> coded_integers(std::string format, std::vector<uint8_t> codes, std::vector<float> scales,
-                                            int64_t n, int64_t k, int64_t group);
 
 }  // namespace easydel::quant

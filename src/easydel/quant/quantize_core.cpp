@@ -17,7 +17,7 @@ namespace easydel::quant {
 
 namespace {
 
-ops::Matrix encoded(const std::shared_ptr<const CodedWeight>& weight, int64_t n, int64_t first, int64_t step) {
+ops::Matrix encoded(const std::shared_ptr<const kernels::EncodedRows>& weight, int64_t n, int64_t first, int64_t step) {
   return {{},
           {},
           nullptr,
@@ -76,11 +76,62 @@ Codes widened(const kernels::QuantizedWeight& four, int64_t group) {
       tensor::executor(), codes.data(), scales.data(), four.n(), four.k(), {kernels::Codes::bytes, group, {}}));
 }
 
-std::shared_ptr<const CodedWeight> plain_bytes(const kernels::QuantizedWeight& weight) {
-  std::vector<uint8_t> codes(size_t(weight.n() * weight.k()));
-  std::vector<float> scales(size_t(weight.n() * weight.groups()));
+// Bytes whose activations stay plain.
+std::shared_ptr<const kernels::CodePanels> plain_bytes(const kernels::QuantizedWeight& weight) {
+  const int64_t n = weight.n(), k = weight.k(), groups = weight.groups();
+  std::vector<uint8_t> codes(size_t(n * k));
+  std::vector<float> scales(size_t(n * groups));
   kernels::unpack_codes(tensor::executor(), weight, codes.data(), scales.data());
-  return coded_integers("8bit", std::move(codes), std::move(scales), weight.n(), weight.k(), weight.spec().group);
+  const kernels::PanelSource rows{
+      .codes = [&](int64_t first, int64_t count,
+                   uint8_t* to) { std::copy_n(codes.begin() + first * k, count * k, to); },
+      .scale = [&](int64_t row, int64_t group) { return scales[size_t(row * groups + group)]; },
+      .zero = {}};
+  return std::make_shared<kernels::CodePanels>(tensor::executor(), rows, n, k,
+                                               kernels::CodePanelsSpec{.group = weight.spec().group});
+}
+
+bool has_nan(const CodedWeight& weight, int64_t n, int64_t first, int64_t step) {
+  std::vector<uint8_t> row(size_t(weight.k()));
+  for (int64_t r = 0; r < n; ++r) {
+    weight.bytes_of_rows(first + r * step, 1, 1, row.data());
+    if (std::ranges::any_of(row, [](uint8_t code) { return (code & 0x7f) == 0x7f; })) return true;
+  }
+  return false;
+}
+
+kernels::ValueRounding rounding_of(weights::DType dtype) {
+  return dtype == weights::DType::bf16  ? kernels::ValueRounding::bf16
+         : dtype == weights::DType::f16 ? kernels::ValueRounding::f16
+                                        : kernels::ValueRounding::none;
+}
+
+// The rows in panels that loops decode; null: their codes or groups do not fit.
+std::shared_ptr<const kernels::CodePanels> panels_of(const CodedWeight& weight, int64_t n, int64_t first,
+                                                     int64_t step) {
+  const ScaleGrid& grid = weight.grid;
+  const int64_t k = weight.k();
+  if (!(weight.indices || weight.bytes_of_rows) || !grid.group_of_column.empty()) return nullptr;
+  if (grid.flat && k % grid.columns != 0) return nullptr;
+  const kernels::CodePanelsSpec spec{
+      .codes = weight.indices ? kernels::PanelCodes::table4 : weight.byte_codes,
+      .group = grid.columns < k ? grid.columns : 0,
+      .table = weight.table,
+      .has_zeros = bool(weight.zero),
+      .rounding = rounding_of(weight.rounding),
+      .factor = weight.factor,
+  };
+  const bool fp8 = spec.codes == kernels::PanelCodes::e4m3;
+  if (!spec.fits_layout() || (fp8 && has_nan(weight, n, first, step))) return nullptr;
+  const auto index = [&](int64_t row, int64_t group) { return grid.index(first + row * step, group, k); };
+  const kernels::PanelSource rows{.codes =
+                                      [&](int64_t row, int64_t count, uint8_t* to) {
+                                        (weight.indices ? weight.indices : weight.bytes_of_rows)(first + row * step,
+                                                                                                 step, count, to);
+                                      },
+                                  .scale = [&](int64_t row, int64_t group) { return weight.scale(index(row, group)); },
+                                  .zero = [&](int64_t row, int64_t group) { return weight.zero(index(row, group)); }};
+  return std::make_shared<kernels::CodePanels>(tensor::executor(), rows, n, k, spec);
 }
 
 }  // namespace
@@ -104,6 +155,7 @@ ops::Matrix coded(const Tensor& values, const Format& format, at::ScalarType com
 
 int64_t bytes_of(const ops::Matrix& codes) {
   if (codes.quantized) return codes.quantized->bytes();
+  if (const auto* const panels = kernels::panels_of(*codes.encoded)) return panels->bytes();
   return static_cast<const CodedWeight&>(*codes.encoded->rows).bytes();
 }
 
@@ -118,17 +170,17 @@ Unpacked unpack(const kernels::QuantizedWeight& weight) {
 
 ops::Matrix matrix_of(const std::shared_ptr<const CodedWeight>& weight, int64_t n, int64_t first, int64_t step,
                       at::ScalarType compute) {
-  if (!kernels_know(*weight) || !(weight->exact || compute == at::kBFloat16)) return encoded(weight, n, first, step);
+  if (!kernels_know(*weight) || !(weight->exact || compute == at::kBFloat16)) {
+    if (const auto panels = panels_of(*weight, n, first, step)) return encoded(panels, n, 0, 1);
+    return encoded(weight, n, first, step);
+  }
   const int64_t k = weight->k(), columns = std::min(weight->grid.columns, k), groups = (k + columns - 1) / columns;
   std::vector<uint8_t> codes(size_t(n * k));
   std::vector<float> scales(size_t(n * groups));
   weight->indices(first, step, n, codes.data());
-  for (int64_t r = 0; r < n; ++r) {
-    const int64_t row = first + r * step;
-    const int64_t start = weight->grid.flat ? row * groups : weight->grid.row_index(row);
-    const int64_t stride = weight->grid.flat ? 1 : weight->grid.column_stride;
-    for (int64_t g = 0; g < groups; ++g) scales[size_t(r * groups + g)] = weight->scale(start + g * stride);
-  }
+  for (int64_t r = 0; r < n; ++r)
+    for (int64_t g = 0; g < groups; ++g)
+      scales[size_t(r * groups + g)] = weight->scale(weight->grid.index(first + r * step, g, k));
   const kernels::QuantizedSpec spec{kernels::Codes::table4, columns < k ? columns : 0, weight->table};
   return {{},
           {},

@@ -34,7 +34,7 @@ std::shared_ptr<CodedWeight> read_scaled(WeightTensors& tensors) {
   if (fp4)
     weight->indices = e2m1_indices(codes), weight->table = e2m1_values();
   else
-    weight->codes = codes_of_bytes(codes);
+    set_byte_codes(*weight, codes);
   if (scales.dtype == DType::f16 || scales.dtype == DType::bf16) weight->rounding = scales.dtype;
   if (second) {
     if (second->elements() != 1 || second->dtype != DType::f32)

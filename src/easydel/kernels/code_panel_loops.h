@@ -1,0 +1,153 @@
+// Decodes panels of weights in codes to the panels that products read. Included by loops_<set>.cpp only.
+#pragma once
+
+#include <cstring>
+#include <utility>
+
+#include "easydel/kernels/code_panels.h"
+
+namespace easydel::kernels {
+
+template <class V>
+struct CodePanelLoops {
+  using F = typename V::F;
+  static constexpr int64_t width = V::width, pair_numbers = 2 * panel_columns;
+
+  // Panel `panel` as product_layout.h has it: fp32 or bf16.
+  static void decode(const CodePanelsLayout& from, int64_t panel, DType dtype, void* to) {
+    switch (from.spec.codes) {
+      case PanelCodes::i8:
+        return decode_as(from, panel, dtype, to, Bytes<int8_t>());
+      case PanelCodes::u8:
+        return decode_as(from, panel, dtype, to, Bytes<uint8_t>());
+      case PanelCodes::e4m3:
+        return decode_as(from, panel, dtype, to, Bytes<e4m3>());
+      case PanelCodes::table4:
+        return decode_as(from, panel, dtype, to, Indices{V::table(from.spec.table.data())});
+    }
+  }
+
+ private:
+  // Codes of pair `pair` of k from number `at` on; a number is column 2c or 2c + 1 of the pair: the even or the odd k.
+  template <class T>
+  struct Bytes {
+    static constexpr int pairs = 1;
+    template <int pair>
+    F get(const uint8_t* codes, int64_t at) const {
+      return V::load(reinterpret_cast<const T*>(codes + at));
+    }
+  };
+  struct Indices {
+    static constexpr int pairs = 8;
+    typename V::Table table;
+    template <int pair>
+    F get(const uint8_t* codes, int64_t at) const {
+      return V::look_up(table, V::nibbles(codes + at * 4), pair);
+    }
+  };
+
+  // What follows from the head of a group, each number twice.
+  struct Numbers {
+    alignas(64) float scales[pair_numbers];
+    alignas(64) float zeros[pair_numbers];
+  };
+
+  template <class Codes>
+  static void decode_as(const CodePanelsLayout& from, int64_t panel, DType dtype, void* to, const Codes& codes) {
+    const CodePanelsSpec& spec = from.spec;
+    const bool rounds = spec.rounding != ValueRounding::none && !(is_bf16(spec) && dtype == DType::bf16);
+    if (spec.has_zeros || rounds || spec.factor != 1)
+      decode_groups<Codes, false>(from, panel, dtype, to, codes);
+    else
+      decode_groups<Codes, true>(from, panel, dtype, to, codes);
+  }
+  static bool is_bf16(const CodePanelsSpec& spec) { return spec.rounding == ValueRounding::bf16; }
+
+  template <class Codes, bool only_scales>
+  static void decode_groups(const CodePanelsLayout& from, int64_t panel, DType dtype, void* to, const Codes& codes) {
+    const int64_t k = from.k, block = k / k_block * k_block;
+    if (dtype == DType::bf16 && k % k_block != 0)
+      std::memset(static_cast<bf16*>(to) + block * panel_columns, 0, k_block * panel_columns * sizeof(bf16));
+    Numbers numbers;
+    for (int64_t g = 0; g < from.groups; ++g) {
+      const uint8_t* at = from.group_at(panel, g);
+      spread(at, from.narrow, numbers.scales);
+      if (from.spec.has_zeros) spread(at + from.bytes_of_numbers(), from.narrow, numbers.zeros);
+      at += from.bytes_of_head();
+      const int64_t begin = g * from.group, end = begin + from.length_of(g);
+      for (int64_t k0 = begin; k0 < end; k0 += 2 * Codes::pairs, at += 2 * Codes::pairs * from.bytes_of_k()) {
+        for (int64_t line = 0; line < Codes::pairs * 2 * from.bytes_of_k(); line += 64)
+          V::prefetch(at + prefetch_distance_bytes + line);
+        some_pairs<Codes, only_scales>(from, numbers, codes, at, k0, dtype, to,
+                                       std::make_integer_sequence<int, Codes::pairs>());
+      }
+    }
+    if (dtype == DType::bf16 && k % 2 != 0) clear_odd(static_cast<bf16*>(to), k - 1);
+  }
+
+  template <class Codes, bool only_scales, int... pair>
+  [[gnu::always_inline]] static void some_pairs(const CodePanelsLayout& from, const Numbers& numbers,
+                                                const Codes& codes, const uint8_t* at, int64_t k0, DType dtype,
+                                                void* to, std::integer_sequence<int, pair...>) {
+    (one_pair<Codes, only_scales, pair>(from, numbers, codes, at, k0 + 2 * pair, dtype, to), ...);
+  }
+
+  template <class Codes, bool only_scales, int pair>
+  [[gnu::always_inline]] static void one_pair(const CodePanelsLayout& from, const Numbers& numbers, const Codes& codes,
+                                              const uint8_t* at, int64_t k, DType dtype, void* to) {
+    if (k >= from.k) return;
+    if (dtype == DType::bf16) {
+      bf16* const pairs = static_cast<bf16*>(to) + k / k_block * k_block * panel_columns + k % k_block * tile_columns;
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < pair_numbers; v += width)
+        V::store(pairs + v / k_block * tile_elements + v % k_block,
+                 value<only_scales>(from.spec, numbers, codes.template get<pair>(at, v), v, true));
+      return;
+    }
+    alignas(64) float both[pair_numbers];
+    for (int64_t v = 0; v < pair_numbers; v += width)
+      V::store(both + v, value<only_scales>(from.spec, numbers, codes.template get<pair>(at, v), v, false));
+    float* const even = static_cast<float*>(to) + k * panel_columns;
+    for (int64_t c = 0; c < panel_columns; ++c) even[c] = both[2 * c];
+    if (k + 1 < from.k)
+      for (int64_t c = 0; c < panel_columns; ++c) even[panel_columns + c] = both[2 * c + 1];
+  }
+
+  template <bool only_scales>
+  [[gnu::always_inline]] static F value(const CodePanelsSpec& spec, const Numbers& numbers, F x, int64_t v,
+                                        bool narrow) {
+    if constexpr (!only_scales)
+      if (spec.has_zeros) x = V::sub(x, V::load(numbers.zeros + v));
+    x = V::mul(x, V::load(numbers.scales + v));
+    if constexpr (!only_scales) {
+      if (spec.factor != 1) x = V::mul(x, V::set1(spec.factor));
+      if (spec.rounding == ValueRounding::f16) x = V::rounded_to_half(x);
+      if (is_bf16(spec) && !narrow) x = V::rounded(x);
+    }
+    return x;
+  }
+
+  // The scales or zeros of 32 columns.
+  static void spread(const uint8_t* from, bool narrow, float* to) {
+    for (int64_t c = 0; c < panel_columns; ++c) {
+      float number;
+      if (narrow) {
+        bf16 half;
+        std::memcpy(&half, from + c * 2, sizeof half);
+        number = widen(half);
+      } else {
+        std::memcpy(&number, from + c * 4, sizeof number);
+      }
+      to[2 * c] = to[2 * c + 1] = number;
+    }
+  }
+
+  // The second of the pair that begins at k, in every column.
+  static void clear_odd(bf16* to, int64_t k) {
+    bf16* const pairs = to + k / k_block * k_block * panel_columns + k % k_block * tile_columns;
+    for (int64_t c = 0; c < panel_columns; ++c)
+      pairs[c / tile_columns * tile_elements + c % tile_columns * 2 + 1] = {0};
+  }
+};
+
+}  // namespace easydel::kernels

@@ -1,0 +1,114 @@
+#include "easydel/kernels/code_panels.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "easydel/base/error.h"
+#include "easydel/kernels/half.h"
+
+namespace easydel::kernels {
+namespace {
+
+bool is_bf16(float x) { return (std::bit_cast<uint32_t>(x) & 0xffffu) == 0; }
+
+float number_at(const CodePanelsLayout& layout, const uint8_t* numbers, int64_t column) {
+  if (layout.narrow) return widen(reinterpret_cast<const bf16*>(numbers)[column]);
+  return reinterpret_cast<const float*>(numbers)[column];
+}
+void put_number(const CodePanelsLayout& layout, uint8_t* numbers, int64_t column, float x) {
+  if (layout.narrow)
+    reinterpret_cast<bf16*>(numbers)[column] = narrow(x);
+  else
+    reinterpret_cast<float*>(numbers)[column] = x;
+}
+
+// Code i of a column in the codes of a group: a byte, or with table4 the byte's low or high half.
+int64_t byte_of(const CodePanelsLayout& layout, int64_t i, int64_t column) {
+  if (layout.spec.codes != PanelCodes::table4) return (i / 2 * panel_columns + column) * 2 + i % 2;
+  return ((i / 16 * panel_columns + column) * 2 + i % 2) * 4 + i % 16 / 4;
+}
+
+float value_of(const CodePanelsSpec& spec, uint8_t code) {
+  switch (spec.codes) {
+    case PanelCodes::i8:
+      return float(int8_t(code));
+    case PanelCodes::u8:
+      return float(code);
+    case PanelCodes::e4m3:
+      return widen(e4m3{code});
+    case PanelCodes::table4:
+      return spec.table[code];
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+CodePanels::CodePanels(Executor& executor, const PanelSource& from, int64_t n, int64_t k, const CodePanelsSpec& spec) {
+  check(spec.fits_layout(), "code panels: groups of ", spec.group, " are not a multiple of ", spec.unit());
+  const int64_t padded_k = round_up(k, spec.unit());
+  layout_.spec = spec;
+  layout_.n = n, layout_.k = k;
+  layout_.group = spec.group > 0 ? spec.group : std::max(padded_k, spec.unit());
+  layout_.groups = divide_up(k, layout_.group);
+  const int64_t groups = layout_.groups;
+  std::vector<float> scales(size_t(n * groups)), zeros(size_t(spec.has_zeros ? n * groups : 0));
+  executor.run(n, [&](int64_t row) {
+    for (int64_t g = 0; g < groups; ++g) {
+      scales[size_t(row * groups + g)] = from.scale(row, g);
+      if (spec.has_zeros) zeros[size_t(row * groups + g)] = from.zero(row, g);
+    }
+  });
+  layout_.narrow = std::ranges::all_of(scales, is_bf16) && std::ranges::all_of(zeros, is_bf16);
+  data_ = allocate<uint8_t>(bytes());
+  layout_.data = data_.get();
+  executor.run(divide_up(n, panel_columns), [&](int64_t panel) {
+    thread_local Scratch<uint8_t> of_thread;
+    const int64_t first = panel * panel_columns, count = std::min(panel_columns, n - first);
+    uint8_t* const rows = of_thread.at_least(count * k);
+    from.codes(first, count, rows);
+    std::memset(data_.get() + panel * layout_.panel_bytes(), 0, size_t(layout_.panel_bytes()));
+    for (int64_t g = 0; g < groups; ++g) {
+      uint8_t* const head = const_cast<uint8_t*>(layout_.group_at(panel, g));
+      uint8_t* const codes = head + layout_.bytes_of_head();
+      const int64_t begin = g * layout_.group, length = std::min(layout_.group, k - begin);
+      for (int64_t c = 0; c < count; ++c) {
+        const size_t index = size_t((first + c) * groups + g);
+        put_number(layout_, head, c, scales[index]);
+        if (spec.has_zeros) put_number(layout_, head + layout_.bytes_of_numbers(), c, zeros[index]);
+        const uint8_t* const row = rows + c * k + begin;
+        for (int64_t i = 0; i < length; ++i)
+          codes[byte_of(layout_, i, c)] |=
+              uint8_t(spec.codes == PanelCodes::table4 ? row[i] << (i % 4 / 2 * 4) : row[i]);
+      }
+    }
+  });
+}
+
+int64_t CodePanels::bytes() const { return divide_up(layout_.n, panel_columns) * layout_.panel_bytes(); }
+
+const CodePanels* panels_of(const EncodedWeight& w) {
+  return w.first % panel_columns == 0 && w.step == 1 ? dynamic_cast<const CodePanels*>(w.rows.get()) : nullptr;
+}
+
+void CodePanels::decode(int64_t first, int64_t step, int64_t count, float* to) const {
+  const CodePanelsSpec& spec = layout_.spec;
+  for (int64_t r = 0; r < count; ++r)
+    for (int64_t i = 0; i < layout_.k; ++i) {
+      const int64_t row = first + r * step, column = row % panel_columns, in_group = i % layout_.group;
+      const uint8_t* const head = layout_.group_at(row / panel_columns, i / layout_.group);
+      const uint8_t byte = head[layout_.bytes_of_head() + byte_of(layout_, in_group, column)];
+      const bool table4 = spec.codes == PanelCodes::table4;
+      float value = value_of(spec, table4 ? byte >> (in_group % 4 / 2 * 4) & 15 : byte);
+      if (spec.has_zeros) value -= number_at(layout_, head + layout_.bytes_of_numbers(), column);
+      value *= number_at(layout_, head, column);
+      if (spec.factor != 1) value *= spec.factor;
+      if (spec.rounding == ValueRounding::bf16) value = widen(narrow(value));
+      if (spec.rounding == ValueRounding::f16) value = rounded_to_half(value);
+      to[r * layout_.k + i] = value;
+    }
+}
+
+}  // namespace easydel::kernels

@@ -1,0 +1,171 @@
+#include "easydel/kernels/code_panels.h"
+
+#include "easydel/kernels/grouped.h"
+#include "easydel/kernels/half.h"
+#include "kernels/support.h"
+
+namespace easydel::kernels {
+namespace {
+
+using namespace testing;
+
+// Codes of all values (e4m3 without NaN), with their numbers.
+struct Coded {
+  int64_t n, k;
+  CodePanelsSpec spec;
+  std::vector<uint8_t> codes;
+  std::vector<float> scales, zeros;
+
+  Coded(int64_t n, int64_t k, CodePanelsSpec with, bool narrow_numbers) : n(n), k(k), spec(with) {
+    const std::vector<float> table = normal(16, 3);
+    std::copy(table.begin(), table.end(), spec.table.begin());
+    std::mt19937 generator(4);
+    for (int64_t i = 0; i < n * k; ++i) {
+      uint8_t code = uint8_t(generator() % (spec.codes == PanelCodes::table4 ? 16 : 256));
+      if (spec.codes == PanelCodes::e4m3 && (code & 0x7f) == 0x7f) code ^= 1;
+      codes.push_back(code);
+    }
+    scales = hostile(n * groups(), 5), zeros = normal(n * groups(), 6, 10);
+    for (auto* const numbers : {&scales, &zeros})
+      for (float& x : *numbers) x = narrow_numbers ? widen(narrow(x)) : x;
+  }
+  int64_t groups() const { return spec.group > 0 ? divide_up(k, spec.group) : 1; }
+  float code(int64_t i) const {
+    const uint8_t code = codes[size_t(i)];
+    return spec.codes == PanelCodes::i8     ? float(int8_t(code))
+           : spec.codes == PanelCodes::u8   ? float(code)
+           : spec.codes == PanelCodes::e4m3 ? widen(e4m3{code})
+                                            : spec.table[code];
+  }
+  std::vector<float> values() const {
+    std::vector<float> out;
+    for (int64_t i = 0; i < n * k; ++i) {
+      const size_t number = size_t(i / k * groups() + (spec.group > 0 ? i % k / spec.group : 0));
+      float value = (code(i) - (spec.has_zeros ? zeros[number] : 0)) * scales[number] * spec.factor;
+      if (spec.rounding == ValueRounding::bf16) value = widen(narrow(value));
+      if (spec.rounding == ValueRounding::f16) value = rounded_to_half(value);
+      out.push_back(value);
+    }
+    return out;
+  }
+  std::shared_ptr<CodePanels> panels() const {
+    return std::make_shared<CodePanels>(
+        serial_executor(),
+        PanelSource{.codes = [this](int64_t first, int64_t count,
+                                    uint8_t* to) { std::copy_n(codes.begin() + first * k, count * k, to); },
+                    .scale = [this](int64_t row, int64_t group) { return scales[size_t(row * groups() + group)]; },
+                    .zero = [this](int64_t row, int64_t group) { return zeros[size_t(row * groups() + group)]; }},
+        n, k, spec);
+  }
+};
+
+std::vector<CodePanelsSpec> every_spec() {
+  std::vector<CodePanelsSpec> out;
+  for (const PanelCodes codes : {PanelCodes::i8, PanelCodes::u8, PanelCodes::e4m3, PanelCodes::table4})
+    for (const bool zeros : {false, true})
+      for (const ValueRounding rounding : {ValueRounding::none, ValueRounding::bf16, ValueRounding::f16})
+        out.push_back({.codes = codes,
+                       .group = codes == PanelCodes::table4 ? 16 : 6,
+                       .has_zeros = zeros,
+                       .rounding = rounding,
+                       .factor = zeros && rounding == ValueRounding::none ? 1 / 127.f : 1});
+  return out;
+}
+
+std::string told(const CodePanelsSpec& spec) {
+  return "codes " + std::to_string(int(spec.codes)) + ", zeros " + std::to_string(spec.has_zeros) + ", rounding " +
+         std::to_string(int(spec.rounding));
+}
+
+TEST(CodePanels, DecodeToTheValuesThatTheirCodesMean) {
+  for (CodePanelsSpec spec : every_spec()) {
+    SCOPED_TRACE(told(spec));
+    for (const auto& [n, k] : {std::pair{70, 75}, {33, 96}, {3, 16}})
+      for (const bool whole_rows : {false, true})
+        for (const bool narrow_numbers : {false, true}) {
+          CodePanelsSpec own = spec;
+          if (whole_rows) own.group = 0;
+          const Coded coded(n, k, own, narrow_numbers);
+          const auto panels = coded.panels();
+          EXPECT_EQ(panels->layout().narrow, narrow_numbers);
+          const std::vector<float> wanted = coded.values();
+          std::vector<float> one_by_one(wanted.size());
+          panels->decode(0, 1, n, one_by_one.data());
+          ASSERT_TRUE(same_bits(one_by_one, wanted));
+          const EncodedWeight weight{panels, n, 0, 1};
+          on_every_isa([&] {
+            std::vector<float> found(wanted.size());
+            decode(serial_executor(), weight, {found.data(), k});
+            ASSERT_TRUE(same_bits(found, wanted));
+          });
+        }
+  }
+}
+
+TEST(CodePanels, ReadRowsThatAreApart) {
+  const Coded coded(70, 75, {.codes = PanelCodes::u8, .group = 6, .has_zeros = true}, false);
+  const std::vector<float> all = coded.values();
+  std::vector<float> found(3 * 75), wanted;
+  coded.panels()->decode(5, 30, 3, found.data());
+  for (const int64_t row : {5, 35, 65})
+    wanted.insert(wanted.end(), all.begin() + row * 75, all.begin() + (row + 1) * 75);
+  EXPECT_TRUE(same_bits(found, wanted));
+}
+
+// Rows 32 to 68 of 70, in bf16: whole panels, the last of them in part.
+TEST(CodePanels, DecodeSomeOfTheirPanels) {
+  const Coded coded(70, 75, {.codes = PanelCodes::u8, .group = 6, .has_zeros = true}, false);
+  const std::vector<float> all = coded.values();
+  const EncodedWeight weight{coded.panels(), 37, 32, 1};
+  on_every_isa([&] {
+    std::vector<bf16> found(37 * 75);
+    decode(serial_executor(), weight, {found.data(), 75});
+    EXPECT_TRUE(same_bits(found, narrowed({all.begin() + 32 * 75, all.begin() + 69 * 75})));
+  });
+}
+
+TEST(CodePanels, MultiplyWithTheBitsOfTheirDecodedValues) {
+  constexpr int64_t n = 70;
+  for (const CodePanelsSpec& spec : every_spec()) {
+    SCOPED_TRACE(told(spec));
+    for (const int64_t k : {75, 96}) {
+      const Coded coded(n, k, spec, spec.has_zeros);
+      const EncodedWeight weight{coded.panels(), n, 0, 1};
+      const std::vector<float> values = coded.values();
+      const std::vector<bf16> small = narrowed(values);
+      for (const int64_t m : {1, 5, 40}) {
+        const std::vector<float> x = normal(m * k, 7), bias = normal(n, 8);
+        const std::vector<bf16> small_x = narrowed(x);
+        const std::vector<int64_t> begin = {0, m};
+        on_every_isa([&] {
+          std::vector<float> found(m * n), wanted(m * n);
+          const GroupWeights encoded{.n = n, .k = k, .encoded = {&weight, 1}};
+          grouped_product(serial_executor(), begin, encoded, {x.data(), k}, {found.data(), n}, bias.data(),
+                          AccumulationOrder::fp32_chain);
+          grouped_product(serial_executor(), begin, {.n = n, .k = k, .rows = {values.data(), k}}, {x.data(), k},
+                          {wanted.data(), n}, bias.data(), AccumulationOrder::fp32_chain);
+          EXPECT_TRUE(same_bits(found, wanted));
+          for (const auto order : {AccumulationOrder::bf16_tile, AccumulationOrder::bf16_pairs}) {
+            std::vector<bf16> narrow_found(m * n), narrow_wanted(m * n);
+            const GroupWeights in_codes{.n = n, .k = k, .dtype = DType::bf16, .encoded = {&weight, 1}};
+            grouped_product(serial_executor(), begin, in_codes, {small_x.data(), k}, {narrow_found.data(), n},
+                            bias.data(), order);
+            grouped_product(serial_executor(), begin, {.n = n, .k = k, .rows = {small.data(), k}, .dtype = DType::bf16},
+                            {small_x.data(), k}, {narrow_wanted.data(), n}, bias.data(), order);
+            EXPECT_TRUE(same_bits(narrow_found, narrow_wanted));
+          }
+        });
+      }
+    }
+  }
+}
+
+// Half of what fp32 scales take.
+TEST(CodePanels, KeepNumbersInBf16WhereThatLosesNothing) {
+  const CodePanelsSpec spec{.codes = PanelCodes::e4m3, .group = 16};
+  EXPECT_EQ(Coded(32, 64, spec, true).panels()->bytes(), 32 * 64 + 32 * 4 * 2);
+  EXPECT_EQ(Coded(32, 64, spec, false).panels()->bytes(), 32 * 64 + 32 * 4 * 4);
+}
+
+}  // namespace
+}  // namespace easydel::kernels
