@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/quantized_rows.h"
 #include "kernels/support.h"
 
 namespace easydel::kernels {
@@ -226,6 +227,21 @@ TEST(QuantizedWeight, KeepsTheCodesAndScalesItWasGiven) {
     unpack_codes(pool_of_two(), packed, back.codes.data(), back.scales.data());
     EXPECT_EQ(back.codes, w.codes);
     EXPECT_EQ(back.scales, w.scales);
+  }
+}
+
+TEST(QuantizedWeight, DequantizesSomeOfItsRows) {
+  constexpr int64_t n = 70, k = 111;
+  for (const Kind& kind : kinds()) {
+    const Plain w = plain(kind.spec, n, k, 13);
+    const auto packed = pack_codes(pool_of_two(), w.codes.data(), w.scales.data(), n, k, kind.spec);
+    std::vector<float> all(n * k);
+    dequantize(pool_of_two(), packed, {all.data(), k});
+    for (const auto& [first, count] : {std::pair{32, 38}, {5, 40}, {33, 1}, {0, 0}}) {
+      std::vector<bf16> found(size_t(count * k));
+      dequantize_rows(pool_of_two(), packed, first, count, {found.data(), k});
+      EXPECT_TRUE(same_bits(found, narrowed({all.begin() + first * k, all.begin() + (first + count) * k}))) << first;
+    }
   }
 }
 

@@ -1,11 +1,13 @@
 #include "easydel/ops/quantized_product.h"
 
 #include <ATen/ops/linear.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
 #include "easydel/kernels/executor.h"
 #include "easydel/tensor/kernels.h"
+#include "support/memory.h"
 
 namespace easydel::ops {
 namespace {
@@ -32,6 +34,33 @@ TEST(QuantizedProduct, IsTheProductWithItsDequantizedWeightForwardAndBack) {
     EXPECT_TRUE(x.grad().allclose(x2.grad(), 1e-4, 1e-5));
     EXPECT_TRUE(bias.grad().allclose(bias2.grad(), 1e-4, 1e-5));
   }
+}
+
+// Rows are decoded in stretches of the order of additions, and again for every slab of the gradient's rows.
+TEST(QuantizedProduct, GradientsHaveTheBitsOfTheWholeDecodedWeight) {
+  for (const auto& [n, m] : {std::pair{70, 9}, {2100, 1030}, {4200, 3}}) {
+    const Tensor w = at::randn({n, 64});
+    for (const kernels::QuantizedSpec& spec :
+         {kernels::QuantizedSpec{kernels::Codes::table4, 32, kernels::nf4_table()}, {kernels::Codes::bytes, 0, {}}}) {
+      const Matrix weight{{}, {}, nullptr, quantized(w, spec)};
+      for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+        const Tensor x = at::randn({m, 64}).to(type).requires_grad_(true), dy = at::randn({m, n}).to(type);
+        quantized_product(x, weight).backward(dy);
+        EXPECT_TRUE(x.grad().equal(multiply_back(dy, decoded(weight, type), type))) << n << " " << type;
+      }
+    }
+  }
+}
+
+TEST(QuantizedProduct, NoWholeWeightExistsInTheBackward) {
+  constexpr int64_t n = 16384, k = 256;
+  const Matrix weight{
+      {}, {}, nullptr, quantized(at::randn({n, k}), {kernels::Codes::table4, 64, kernels::nf4_table()})};
+  const Tensor x = at::randn({2, k}).to(at::kBFloat16).requires_grad_(true);
+  const Tensor y = quantized_product(x, weight), dy = at::ones_like(y);
+  const test::PeakMemory memory;
+  y.backward(dy);
+  EXPECT_LT(memory.bytes(), n * k * 2 / 4);
 }
 
 TEST(QuantizedProduct, GivesARowTheSameBitsAloneAndKeepsItsNumberType) {

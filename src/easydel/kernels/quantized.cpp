@@ -9,6 +9,8 @@
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/product_plan.h"
 #include "easydel/kernels/quantized_layout.h"
+#include "easydel/kernels/quantized_rows.h"
+#include "easydel/kernels/rounded.h"
 
 namespace easydel::kernels {
 
@@ -50,6 +52,27 @@ uint8_t code_of(const QuantizedStep& step, int64_t row, int64_t k) {
   const uint8_t byte = *code_at(step, row, k);
   if (step.k_bytes == panel_columns) return uint8_t(byte - 128);
   return nibble_of(k) % 2 ? byte >> 4 : byte & 15;
+}
+
+// Writes what the codes of a row in one group stand for.
+template <class T>
+void write_values(const QuantizedStep& step, const QuantizedSpec& spec, int64_t row, int64_t g, int64_t length, T* to) {
+  const float scale = *scale_at(step, row, g);
+  const bool bytes = spec.codes == Codes::bytes;
+  const int64_t per_word = bytes ? 4 : 8;
+  T scaled[16], all[8];
+  for (size_t code = 0; code < 16; ++code) put_rounded(spec.table[code] * scale, scaled[code]);
+  const uint8_t* at = code_at(step, row, g * step.group);
+  for (int64_t k = 0; k < length; k += step.block, at += step.block * step.k_bytes)
+    for (int64_t j = 0; j < std::min(step.block, length - k); j += per_word) {
+      uint32_t word;  // four bytes, or eight codes of four bits
+      std::memcpy(&word, at + j / per_word * tile_columns * 4, sizeof word);
+      if (bytes)
+        for (int64_t i = 0; i < 4; ++i) put_rounded(float(int(word >> 8 * i & 255) - 128) * scale, all[i]);
+      else
+        for (int64_t i = 0; i < 8; ++i) all[i] = scaled[word >> 4 * nibble_of(i) & 15];
+      std::memcpy(to + k + j, all, size_t(std::min(per_word, length - k - j)) * sizeof(T));
+    }
 }
 
 // Writes the codes of a row, which lie side by side, 0 behind the last k.
@@ -214,18 +237,24 @@ QuantizedWeight quantize(Executor& executor, Input from, int64_t n, int64_t k, c
   return w;
 }
 
-void dequantize(Executor& executor, const QuantizedWeight& w, Output to) {
+void dequantize(Executor& executor, const QuantizedWeight& w, Output to) { dequantize_rows(executor, w, 0, w.n(), to); }
+
+void dequantize_rows(Executor& executor, const QuantizedWeight& w, int64_t first, int64_t count, Output to) {
   const QuantizedStep step = layout_of(w);
-  executor.run(w.n(), [&](int64_t row) {
-    for (int64_t i = 0; i < w.k(); ++i) {
-      const uint8_t code = code_of(step, row, i);
-      const float value = w.spec().codes == Codes::bytes ? float(int8_t(code)) : w.spec().table[code];
-      const float x = value * *scale_at(step, row, i / step.group);
-      if (to.dtype == DType::f32)
-        *static_cast<float*>(to.at(row, i)) = x;
-      else
-        *static_cast<bf16*>(to.at(row, i)) = narrow(x);
-    }
+  const int64_t begin = first / panel_columns, end = divide_up(first + count, panel_columns);
+  executor.run(count == 0 ? 0 : end - begin, [&](int64_t task) {
+    const int64_t panel = begin + task, top = std::max(first, panel * panel_columns);
+    const int64_t rows = std::min(first + count, (panel + 1) * panel_columns) - top;
+    // A group of the panel stays in L1 while its rows are read one by one.
+    for (int64_t g = 0; g < step.groups; ++g)
+      for (int64_t r = 0; r < rows; ++r) {
+        const int64_t k = g * step.group, length = std::min(step.group, w.k() - k);
+        void* const out = to.at(top + r - first, k);
+        if (to.dtype == DType::f32)
+          write_values(step, w.spec(), top + r, g, length, static_cast<float*>(out));
+        else
+          write_values(step, w.spec(), top + r, g, length, static_cast<bf16*>(out));
+      }
   });
 }
 

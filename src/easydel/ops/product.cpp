@@ -15,6 +15,7 @@
 #include "easydel/kernels/product_plan.h"
 #include "easydel/ops/gated_gradients.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/ops/product_back.h"
 #include "easydel/ops/quantized_product.h"
 #include "easydel/ops/weight_gradient.h"
 #include "easydel/tensor/kernels.h"
@@ -163,25 +164,35 @@ Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::S
 
 Tensor multiply_back(const Tensor& gradient, const Tensor& weight, at::ScalarType type) {
   if (!tensor::kernels_serve(gradient, weight)) return at::mm(gradient.to(weight.scalar_type()), weight).to(type);
-  const int64_t m = gradient.size(0), n = weight.size(0), k = weight.size(1);
-  const Tensor dx = at::empty({m, k}, gradient.options().dtype(type)), w = weight.detach();
-  const auto add = [&](const Tensor& of, const Tensor& by, const Tensor& to, bool begun) {
-    kernels::product_dx(executor(), input_of(of), input_of(by), of.size(0), by.size(0), k, output_of(to), begun);
+  const Tensor w = weight.detach();
+  const auto rows = [&](int64_t first, int64_t count) { return w.narrow(0, first, count); };
+  return multiply_back(gradient, WeightRows{w.size(0), w.size(1), w.scalar_type(), rows}, type);
+}
+
+Tensor multiply_back(const Tensor& gradient, const WeightRows& weight, at::ScalarType type) {
+  const int64_t m = gradient.size(0), n = weight.n, k = weight.k;
+  const Tensor dx = at::empty({m, k}, gradient.options().dtype(type));
+  const auto add = [&](const Tensor& of, int64_t first, int64_t count, const Tensor& to, bool begun) {
+    const Tensor w = weight.rows(first, count);
+    kernels::product_dx(executor(), input_of(of), input_of(w), of.size(0), count, k, output_of(to), begun);
   };
-  const kernels::DxPlan plan = kernels::plan_dx_of_bf16(n);
-  if (plan.terms_per_stretch == n || w.scalar_type() != at::kBFloat16) {
-    add(gradient, w, dx, false);
+  // product_dx() itself adds up a result in fp32 in such stretches.
+  const bool narrow = weight.type == at::kBFloat16, adds_up = !narrow && type == at::kFloat;
+  const kernels::DxPlan plan = narrow ? kernels::plan_dx_of_bf16(n) : kernels::plan_dx_of_rows(n);
+  if (plan.terms_per_stretch == n || (!narrow && !adds_up)) {
+    add(gradient, 0, n, dx, false);
     return dx;
   }
-  const Tensor sums = at::empty({std::min(m, plan.rows_per_slab), k}, dx.options().dtype(at::kFloat));
-  for (int64_t row = 0; row < m; row += plan.rows_per_slab) {
-    const int64_t rows = std::min(plan.rows_per_slab, m - row);
+  const int64_t slab = adds_up ? m : std::min(m, plan.rows_per_slab);
+  const Tensor sums = adds_up ? dx : at::empty({slab, k}, dx.options().dtype(at::kFloat));
+  for (int64_t row = 0; row < m; row += slab) {
+    const int64_t rows = std::min(slab, m - row);
     const Tensor sum = sums.narrow(0, 0, rows), of = gradient.narrow(0, row, rows);
     for (int64_t i = 0; i < n; i += plan.terms_per_stretch) {
       const int64_t count = std::min(plan.terms_per_stretch, n - i);
-      add(of.narrow(1, i, count), w.narrow(0, i, count), sum, i > 0);
+      add(of.narrow(1, i, count), i, count, sum, i > 0);
     }
-    dx.narrow(0, row, rows).copy_(sum);
+    if (!adds_up) dx.narrow(0, row, rows).copy_(sum);
   }
   return dx;
 }

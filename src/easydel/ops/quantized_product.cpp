@@ -5,7 +5,9 @@
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/grouped.h"
+#include "easydel/kernels/quantized_rows.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/ops/product_back.h"
 #include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
@@ -18,6 +20,23 @@ struct WeightHolder : torch::CustomClassHolder {
   explicit WeightHolder(Matrix w) : weight(std::move(w)) {}
   Matrix weight;
 };
+
+// The rows of a weight in `type`, decoded when they are read. Kernels read fp32 and bf16.
+WeightRows weight_rows(const Matrix& weight, at::ScalarType type) {
+  return {weight.out(), weight.in(), type, [&weight, type, room = Tensor()](int64_t first, int64_t count) mutable {
+            if (!room.defined() || room.size(0) < count)
+              room = at::empty({count, weight.in()}, at::TensorOptions().dtype(type));
+            const Tensor rows = room.narrow(0, 0, count);
+            if (weight.quantized) {
+              kernels::dequantize_rows(tensor::executor(), *weight.quantized, first, count, tensor::output_of(rows));
+            } else {
+              const kernels::EncodedWeight& all = *weight.encoded;
+              kernels::decode(tensor::executor(), {all.rows, count, all.first + first * all.step, all.step},
+                              tensor::output_of(rows));
+            }
+            return rows;
+          }};
+}
 
 struct QuantizedProduct : torch::autograd::Function<QuantizedProduct> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& bias,
@@ -32,7 +51,7 @@ struct QuantizedProduct : torch::autograd::Function<QuantizedProduct> {
     const auto holder = c10::static_intrusive_pointer_cast<WeightHolder>(context->saved_data["weight"].toCapsule());
     Tensor dx, db;
     if (context->needs_input_grad(0))
-      dx = multiply_back(gradient, decoded(holder->weight, gradient.scalar_type()), gradient.scalar_type());
+      dx = multiply_back(gradient, weight_rows(holder->weight, gradient.scalar_type()), gradient.scalar_type());
     if (context->saved_data.count("bias_type") && context->needs_input_grad(1))
       db = gradient.sum(0, false, at::kFloat).to(at::ScalarType(context->saved_data["bias_type"].toInt()));
     return {dx, db, Tensor()};
