@@ -56,6 +56,46 @@ TEST(ChatRequest, RefusesEverythingThatIsWrongAtOnce) {
             "top_logprobs: 21 is out of range\n");
 }
 
+TEST(ChatRequest, RefusesWhatIsWrongWithTypesAndRulesAtOnce) {
+  // In the order of the body, whichever rule found them.
+  EXPECT_EQ(wrong<ChatRequest>(R"({"tool_choice": "required", "messages": [{"role": "usr", "content": 1}, 2],
+                                   "audio": {}, "top_p": 0, "user": 7, "max_tokens": 0, "n": 0, "guided_regex": "a",
+                                   "response_format": {"type": "json_object"}, "structured_outputs": {"rejex": "a"},
+                                   "functions": [{"name": 1}]})"),
+            "tool_choice: a call is required, but there are no tools\n"
+            "messages[0].role: 'usr' is not a role\nmessages[1]: '2' is not an object\naudio: sound is not supported\n"
+            "top_p: 0 would leave no token\nuser: '7' is not a string\nmax_tokens: 0 leaves no answer\n"
+            "n: 0 is out of range\nresponse_format: and other constraints exclude each other\n"
+            "structured_outputs.rejex: no such key\nfunctions[0].name: '1' is not a string\n"
+            "guided_json: and other constraints exclude each other\n");
+  // A field that could not be read is not missed by the rules over it and others.
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("stream": "x", "stream_options": {"include_usage": true}, "logprobs": 3,
+                                       "top_logprobs": 2, "tools": 1, "tool_choice": "required", "n": 0,
+                                       "best_of": 2)")),
+            "stream: 'x' is not true or false\nlogprobs: '3' is not true or false\n"
+            "tools: '1' is not a list of tools\nn: 0 is out of range\n");
+}
+
+TEST(ChatRequest, RefusesWhatTheServerDoesNotTakeWithEverythingElse) {
+  std::vector<std::string> passed_over;
+  const RequestRules rules{.refused = {{"tools", "no tools here", "leave them out"}, {"chat_template", "no", ""}},
+                           .found = {{"prompt", {}, "was read before", ""}}};
+  const auto problems = [&](const std::string& body) {
+    try {
+      read_request<ChatRequest>(read_value(body), rules, passed_over);
+    } catch (const config::ConfigError& error) {
+      std::string out;
+      for (const UserError& one : error.problems) out += one.where + ": " + one.problem + "\n";
+      return out;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(problems(chat(R"("tools": [], "chat_template": null)")), "prompt: was read before\n");
+  EXPECT_EQ(problems(R"({"tools": [1], "prompt": 1, "chat_template": "", "n": 0, "messages": []})"),
+            "tools: no tools here\nprompt: was read before\nchat_template: no\nn: 0 is out of range\n"
+            "messages: is empty\n");
+}
+
 TEST(ChatRequest, ChecksMessages) {
   const auto messages = [](const std::string& list) { return wrong<ChatRequest>("{\"messages\": " + list + "}"); };
   EXPECT_EQ(messages("\"a\""), "messages: 'a' is not a list of messages\n");
@@ -143,7 +183,8 @@ TEST(TokenizeRequest, IsATextOrAConversation) {
   EXPECT_EQ(wrong<TokenizeRequest>(R"({"prompt": "a"})"), "");
   EXPECT_EQ(wrong<TokenizeRequest>(R"({"messages": [{"role": "user", "content": "a"}]})"), "");
   EXPECT_EQ(wrong<TokenizeRequest>("{}"), "prompt: is required, or messages\n");
-  EXPECT_EQ(wrong<TokenizeRequest>(R"({"prompt": "a", "messages": []})"), "prompt: is given together with messages\n");
+  EXPECT_EQ(wrong<TokenizeRequest>(R"({"prompt": "a", "messages": []})"),
+            "prompt: is given together with messages\nmessages: is empty\n");
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST(ResponsesRequest, RefusesEverythingThatIsWrongAtOnce) {
   EXPECT_EQ(wrong<ResponsesRequest>(responses(R"("tool_choice": {"type": "function", "name": "f"})")),
             "tool_choice: 'f' is not one of the tools\n");
   EXPECT_EQ(wrong<ResponsesRequest>(responses(R"("background": true, "truncation": "x", "prompt": {"id": "p"})")),
-            "truncation: 'x' is not auto or disabled\nbackground: answering in the background is not supported\n"
+            "background: answering in the background is not supported\ntruncation: 'x' is not auto or disabled\n"
             "prompt: stored prompts are not supported\n");
   EXPECT_EQ(
       wrong<ResponsesRequest>(responses(R"("text": {"format": {"type": "xml"}}, "reasoning": {"effort": "max"})")),

@@ -1,5 +1,8 @@
 #include "easydel/server/api_error.h"
 
+#include <algorithm>
+#include <span>
+
 #include "easydel/base/error.h"
 #include "easydel/base/json_text.h"
 #include "easydel/config/problems.h"
@@ -7,6 +10,9 @@
 
 namespace easydel::server {
 namespace {
+
+// A body may have a problem in each of its values.
+constexpr size_t max_shown_problems = 32;
 
 bool is_anthropic(std::string_view path) {
   return path == "/v1/messages" || path.starts_with("/v1/messages/") || path == "/messages" ||
@@ -40,7 +46,11 @@ ApiError error_of(const UserError& error) {
   const auto* const several = dynamic_cast<const config::ConfigError*>(&error);
   if (!several) return out;
   out.message.clear();
-  for (const UserError& one : several->problems) out.message += (out.message.empty() ? "" : "\n") + line(one);
+  for (const UserError& one :
+       std::span(several->problems).first(std::min(several->problems.size(), max_shown_problems)))
+    out.message += (out.message.empty() ? "" : "\n") + line(one);
+  if (several->problems.size() > max_shown_problems)
+    out.message += str("\nand ", several->problems.size() - max_shown_problems, " more problems");
   return out;
 }
 

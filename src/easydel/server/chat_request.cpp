@@ -68,16 +68,29 @@ struct Checker : RequestChecker {
     const std::optional<std::string> type = text(value, "type", path, false);
     if (type && *type != "function")
       return wrong(path, "tools of type '" + *type + "' are not supported", "send functions");
-    const Value* const function = value.find("function");
+    const Value* const own = value.find("function");
     const std::string at = config::join_path(path, "function");
-    if (!function) return wrong(at, "is required");
-    if (!is_map(*function, at)) return;
-    text(*function, "name", at, true);
-    text(*function, "description", at, false);
-    const Value* const parameters = function->find("parameters");
-    if (parameters && !parameters->is_null()) is_map(*parameters, config::join_path(at, "parameters"));
+    if (!own) return wrong(at, "is required");
+    function(*own, at);
+  }
+
+  void function(const Value& value, const std::string& path) const {
+    if (!is_map(value, path)) return;
+    text(value, "name", path, true);
+    text(value, "description", path, false);
+    const Value* const parameters = value.find("parameters");
+    if (parameters && !parameters->is_null()) is_map(*parameters, config::join_path(path, "parameters"));
   }
 };
+
+// The old form of tools.
+void check_functions(const Value& functions, const std::string& path, config::Problems& problems) {
+  const Checker check{{problems}};
+  if (functions.is_null()) return;
+  if (!functions.is_list()) return check.wrong(path, config::shown(functions) + " is not a list of functions");
+  if (functions.items.size() > max_tools) return check.wrong(path, str("has more than ", max_tools, " functions"));
+  for (size_t i = 0; i < functions.items.size(); ++i) check.function(functions.items[i], str(path, "[", i, "]"));
+}
 
 }  // namespace
 
@@ -108,7 +121,8 @@ void ConversationFields::settle(config::Keys& keys) {
 }
 
 void ChatOnlyFields::settle(config::Keys& keys) {
-  if (top_logprobs && !logprobs.value_or(false))
+  check_functions(functions, keys.path_of("functions"), keys.problems());
+  if (top_logprobs && !logprobs.value_or(false) && !is_wrong(keys, "logprobs"))
     keys.refuse("top_logprobs", "is given without logprobs", "set logprobs: true");
   if (!response_format.is_null()) {
     const Value* const type = response_format.is_map() ? response_format.find("type") : nullptr;
@@ -120,6 +134,17 @@ void ChatOnlyFields::settle(config::Keys& keys) {
   }
 }
 
+void ChatRequest::check_together(config::Keys& keys) const {
+  config::Problems of_tools("");
+  check_tools(conversation.tools, "tools", of_tools);
+  if (of_tools.empty() && !is_wrong(keys, "tools"))
+    read_tool_choice(chat.tool_choice, conversation.tools, keys.path_of("tool_choice"), keys.problems());
+  if (max_tokens() == 0) keys.refuse("max_tokens", "0 leaves no answer", "give at least 1");
+  const std::string format = text_of(chat.response_format, "type");
+  if (!format.empty() && format != "text" && generation.has_constraint())
+    keys.refuse("response_format", "and other constraints exclude each other", "give one constraint");
+}
+
 std::optional<int64_t> ChatRequest::max_tokens() const {
   return chat.max_completion_tokens ? chat.max_completion_tokens : generation.max_tokens;
 }
@@ -128,9 +153,8 @@ config::Section ChatRequest::section() {
   return with_rule(config::flat<&ChatRequest::conversation, &ChatRequest::chat, &ChatRequest::generation>(
                        "A request to answer a conversation."),
                    [](const void* object, const std::string& path, config::Problems& problems) {
-                     const ChatRequest& request = *static_cast<const ChatRequest*>(object);
-                     read_tool_choice(request.chat.tool_choice, request.conversation.tools,
-                                      config::join_path(path, "tool_choice"), problems);
+                     config::Keys keys(problems, path);
+                     static_cast<const ChatRequest*>(object)->check_together(keys);
                    });
 }
 

@@ -69,6 +69,7 @@ struct ChatRequest {
 
   // max_completion_tokens, or max_tokens.
   std::optional<int64_t> max_tokens() const;
+  void check_together(config::Keys& keys) const;  // what no part can see
   static config::Section section();
 };
 

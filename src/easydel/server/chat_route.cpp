@@ -96,7 +96,7 @@ class ChatWriter final : public AnswerWriter {
 void answer_chat(const RouteContext& context, const Api& api, const std::shared_ptr<Call>& call) {
   std::vector<std::string> passed_over;
   ChatRequest request =
-      read_request<ChatRequest>(read_value(call->request().body), {context.config.strict_requests}, passed_over);
+      read_request<ChatRequest>(read_value(call->request().body), rules_of(context.config), passed_over);
   const GenerationFields fields = request.generation;
   ConversationAnswer answer = prepare_conversation(context, api, *call, std::move(request));
   CompletionHead head{.id = new_completion_id("chatcmpl-"),

@@ -122,7 +122,6 @@ std::vector<TextPrompt> prompts_of(const TextRequest& request, const TokenLists&
   };
   if (prompt.is_text()) add(prompt.scalar);
   for (const Value& one : prompt.items) add(one.scalar);
-  if (out.empty()) refuse("prompt", "is required", "give a text, token ids, or a list of either");
   if (middle)
     for (TextPrompt& one : out) one.ids = middle_prompt(*model.tokenizer, *middle, one.ids, *request.text.suffix);
   return out;
@@ -133,15 +132,18 @@ std::optional<MiddleTokens> middle_of(const TextRequest& request, const ServedMo
   if (!request.text.suffix || request.text.suffix->empty()) return std::nullopt;
   std::optional<MiddleTokens> out = model.tokenizer ? middle_tokens(*model.tokenizer) : std::nullopt;
   if (!out) refuse("suffix", "the tokenizer has no tokens for filling in the middle", "leave it out");
-  if (request.text.echo) refuse("echo", "is given together with suffix", "leave one of them out");
   return out;
 }
 
 void answer_completion(const RouteContext& context, const Api& api, const std::shared_ptr<Call>& call) {
   std::vector<std::string> passed_over;
   TokenLists tokens;
-  const TextRequest request = read_request<TextRequest>(read_value(call->request().body, "prompt", tokens),
-                                                        {context.config.strict_requests}, passed_over);
+  Value body = read_value(call->request().body, "prompt", tokens);
+  RequestRules rules = rules_of(context.config);
+  const Value* const prompt = body.find("prompt");
+  if (tokens.lists.empty() && (!prompt || prompt->is_null()))
+    rules.found.push_back({"prompt", {}, "is required", "give a text, token ids, or a list of either"});
+  const TextRequest request = read_request<TextRequest>(std::move(body), rules, passed_over);
   const GenerationFields& fields = request.generation;
   const std::shared_ptr<const ServedModel> model = model_for(context, api, *call, fields.model);
   const int64_t wanted = fields.max_tokens.value_or(default_completion_tokens);

@@ -31,12 +31,13 @@ void take_functions(ChatRequest& request) {
   request.chat.tool_choice.set("function", call);
 }
 
+// Requests in other forms than that of chats were only checked in parts.
 ToolChoice choice_of(const ChatRequest& request) {
   config::Problems problems("");
-  const ToolChoice out =
-      read_tool_choice(request.chat.tool_choice, request.conversation.tools, "tool_choice", problems);
+  config::Keys keys(problems, "");
+  request.check_together(keys);
   if (!problems.empty()) throw_problems(problems);
-  return out;
+  return read_tool_choice(request.chat.tool_choice, request.conversation.tools, "tool_choice", problems);
 }
 
 // What response_format or a constraint of the request wants of the content.
@@ -48,7 +49,6 @@ std::optional<text::constrain::Language> content_of(const ChatRequest& request,
     if (!guided) return std::nullopt;
     return std::exchange(guided, std::nullopt)->language();
   }
-  if (guided) refuse("response_format", "and other constraints exclude each other", "give one constraint");
   if (type == "json_object") return Language{.kind = Language::Kind::json_object};
   const Value& schema = *request.chat.response_format.find("json_schema")->find("schema");
   return Language{.kind = Language::Kind::json_schema, .source = to_json(schema)};
@@ -63,12 +63,9 @@ ConversationAnswer prepare_conversation(const RouteContext& context, const Api& 
   ConversationAnswer out{.model = model_for(context, api, call, fields.model)};
   const Value& tools = request.conversation.tools;
   const bool has_tools = tools.is_list() && !tools.items.empty();
-  if (has_tools && !context.config.enable_function_calling)
-    refuse("tools", "this server does not take tools", "leave them out, or set enable_function_calling: true");
   const ToolChoice choice = choice_of(request);
 
   std::optional<int64_t> max_tokens = request.max_tokens();
-  if (max_tokens == 0) refuse("max_tokens", "0 leaves no answer", "give at least 1");
   if (!max_tokens) max_tokens = default_max_tokens(*out.model);
   esurge::SamplingParams sampling = sampling_of(fields, max_tokens, *out.model);
   text::AnswerRules rules{.tools = allowed_tools(tools, choice),

@@ -74,9 +74,6 @@ ConversationPrompt render_conversation(const ServeConfig& config, const ServedMo
   if (model.encoder) refuse("model", str("'", model.id, "' generates no text"), "use /v1/embeddings or /v1/classify");
   std::shared_ptr<const text::ChatRenderer> renderer = model.renderer;
   if (fields.chat_template) {
-    if (!config.allow_request_templates)
-      refuse("chat_template", "this server takes no templates from requests",
-             "leave it out, or set allow_request_templates: true on the server");
     renderer = std::make_shared<const text::ChatRenderer>(model.tokenizer, *fields.chat_template);
   }
   if (!renderer)

@@ -94,9 +94,6 @@ class Encoding {
   }
   // `input` of a body: texts, or the ids that were read before.
   void add_input(const Value& input, const TokenLists& lists) {
-    if (input.is_null() && lists.lists.empty()) refuse("input", "is missing", "give a text, token ids, or a list");
-    if (lists.lists.size() > max_encoded_texts)
-      refuse("input", str("has more than ", max_encoded_texts, " texts"), "send several requests");
     for (size_t i = 0; i < lists.lists.size(); ++i) add_ids(lists.lists[i], str("input[", i, "]"));
     if (input.is_null()) return;
     const std::vector<std::string> texts = texts_of(input);
@@ -142,8 +139,14 @@ template <config::Sectioned T>
 T read_encoding(const RouteContext& context, const Call& call, TokenLists* lists = nullptr) {
   std::vector<std::string> passed_over;
   const std::string& body = call.request().body;
-  return read_request<T>(lists ? read_value(body, "input", *lists) : read_value(body), {context.config.strict_requests},
-                         passed_over);
+  Value value = lists ? read_value(body, "input", *lists) : read_value(body);
+  RequestRules rules = rules_of(context.config);
+  const Value* const input = value.find("input");
+  if (lists && lists->lists.empty() && (!input || input->is_null()))
+    rules.found.push_back({"input", {}, "is missing", "give a text, token ids, or a list"});
+  if (lists && lists->lists.size() > max_encoded_texts)
+    rules.found.push_back({"input", {}, str("has more than ", max_encoded_texts, " texts"), "send several requests"});
+  return read_request<T>(std::move(value), rules, passed_over);
 }
 
 using Texts = std::vector<std::string>;

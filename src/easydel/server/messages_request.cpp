@@ -196,7 +196,7 @@ void MessagesFields::settle(config::Keys& keys) {
   }
   if (!tool_choice.is_null() && text_of(tool_choice, "type").empty())
     keys.refuse("tool_choice", "is not an object with type auto, any, none or tool");
-  else
+  else if (!is_wrong(keys, "tools"))
     read_tool_choice(chat_choice(tool_choice), tools, "tool_choice", keys.problems());
   check.thinking(thinking);
   check.format(output_config);

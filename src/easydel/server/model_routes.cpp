@@ -33,9 +33,11 @@ const text::Tokenizer& tokenizer_of(const ServedModel& model) {
 }
 
 template <config::Sectioned T>
-T read_route_body(const RouteContext& context, Value body) {
+T read_route_body(const RouteContext& context, Value body, std::vector<config::Problem> found = {}) {
   std::vector<std::string> passed_over;
-  return read_request<T>(std::move(body), {context.config.strict_requests}, passed_over);
+  RequestRules rules = rules_of(context.config);
+  rules.found = std::move(found);
+  return read_request<T>(std::move(body), rules, passed_over);
 }
 
 ConversationFields conversation_of(const TokenizeRequest& request) {
@@ -80,13 +82,16 @@ void detokenize(const RouteContext& context, Call& call) {
   // Left in the body if it does not begin with a token id.
   const Value* const left = body.find("tokens");
   const bool empty = left && left->is_list() && left->items.empty();
+  std::vector<config::Problem> found;
+  const auto wrong = [&found](std::string what) { found.push_back({"tokens", {}, std::move(what), "give one list"}); };
   if (tokens.lists.empty() && !empty)
-    refuse("tokens", left ? config::shown(*left) + " is not a list of token ids" : "is missing", "give one list");
+    wrong(left ? config::shown(*left) + " is not a list of token ids" : "is missing");
+  else if (tokens.nested || tokens.lists.size() > 1)
+    wrong("is not a list of token ids");
   std::erase_if(body.entries, [](const auto& entry) { return entry.first == "tokens"; });
-  const auto request = read_route_body<DetokenizeRequest>(context, std::move(body));
+  const auto request = read_route_body<DetokenizeRequest>(context, std::move(body), std::move(found));
   const auto model = context.models.find(request.model);
   const text::Tokenizer& tokenizer = tokenizer_of(*model);
-  if (tokens.nested || tokens.lists.size() > 1) refuse("tokens", "is not a list of token ids", "give one list");
   const std::vector<TokenId> ids = tokens.lists.empty() ? std::vector<TokenId>() : tokens.lists[0];
   for (const TokenId id : ids)
     if (id < 0 || id >= tokenizer.id_limit())

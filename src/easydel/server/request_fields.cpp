@@ -5,6 +5,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/config/codec.h"
+#include "easydel/esurge/sampling_params.h"
 
 namespace easydel::server {
 namespace {
@@ -45,6 +46,13 @@ void check_text(const Value& value, const Value& schema, const std::string& path
   for (size_t i = 0; i < value.items.size(); ++i) check_text(value.items[i], *items, str(path, "[", i, "]"), problems);
 }
 
+bool knows(const config::Section& section, std::string_view name) {
+  return std::ranges::any_of(section.keys, [&](const config::Key& key) { return key.answers_to(name); });
+}
+
+// "messages[2].content" -> "messages".
+std::string_view field_of(std::string_view path) { return path.substr(0, path.find_first_of(".[")); }
+
 }  // namespace
 
 void check_stops(std::string_view name, const std::vector<std::string>& stops, config::Keys& keys) {
@@ -56,17 +64,16 @@ void check_stops(std::string_view name, const std::vector<std::string>& stops, c
   }
 }
 
-void check_texts(const Value& body, const config::Section& section, config::Problems& problems) {
-  for (const auto& [name, value] : body.entries)
-    for (const config::Key& key : section.keys)
-      if (key.answers_to(name)) check_text(value, key.schema, name, problems);
+bool GenerationFields::has_constraint() const {
+  return !guided_json.is_null() || guided_regex || guided_grammar || guided_choice || !structured_outputs.is_null();
 }
 
 void GenerationFields::settle(config::Keys& keys) {
   if (best_of && *best_of < n.value_or(1)) keys.refuse("best_of", str(*best_of, " is less than n"), "leave it out");
-  if (stream && best_of && *best_of > n.value_or(1))
+  if (stream && best_of && !is_wrong(keys, "n") && *best_of > n.value_or(1))
     keys.refuse("best_of", "cannot be streamed: which answers are best is known at the end", "leave stream out");
-  if (stream_options && !stream) keys.refuse("stream_options", "is given without stream", "set stream: true");
+  if (stream_options && !stream && !is_wrong(keys, "stream"))
+    keys.refuse("stream_options", "is given without stream", "set stream: true");
   if (prompt_logprobs && stream)
     keys.refuse("prompt_logprobs", "cannot be streamed",
                 "leave stream out, or ask for echo and logprobs of a completion");
@@ -84,6 +91,11 @@ void GenerationFields::settle(config::Keys& keys) {
       if (bias < -100 || bias > 100) keys.refuse("logit_bias", str(bias, " is not from -100 to 100"));
     }
   }
+  if (!structured_outputs.is_null()) {
+    esurge::GuidedDecoding constraint;
+    config::read_section(config::section_of<esurge::GuidedDecoding>(), structured_outputs, &constraint,
+                         keys.path_of("structured_outputs"), keys.problems());
+  }
   const int kinds = int(!guided_json.is_null()) + guided_regex.has_value() + guided_grammar.has_value() +
                     guided_choice.has_value() + !structured_outputs.is_null();
   if (kinds > 1) keys.refuse("guided_json", "and other constraints exclude each other", "give one constraint");
@@ -94,9 +106,8 @@ config::Section with_rule(config::Section section,
                           std::function<void(const void* object, const std::string& path, config::Problems&)> rule) {
   section.read_all = [read = section.read_all, rule = std::move(rule)](
                          const Value& value, void* object, const std::string& path, config::Problems& problems) {
-    const size_t before = problems.size();
     read(value, object, path, problems);
-    if (problems.size() == before) rule(object, path, problems);
+    rule(object, path, problems);
   };
   return section;
 }
@@ -108,17 +119,65 @@ void refuse_several_answers(const GenerationFields& generation, const std::strin
     keys.refuse("best_of", "this route gives one answer", "send several requests");
 }
 
-std::vector<std::string> take_unknown_fields(Value& body, const config::Section& section) {
-  std::vector<std::string> names;
-  std::erase_if(body.entries, [&](const auto& entry) {
-    const std::string& name = entry.first;
-    if (std::ranges::any_of(section.keys, [&](const config::Key& key) { return key.answers_to(name); })) return false;
-    for (const auto& [field, what] : not_served)
-      if (name == field && !entry.second.is_null()) refuse(name, str(what, " is not supported"), "leave it out");
-    names.push_back(name);
-    return true;
+RequestReading::RequestReading(Value body, const config::Section& section, const RequestRules& rules)
+    : section_(section), body_(std::move(body)) {
+  for (const auto& [name, value] : body_.entries) names_.push_back(name);
+  for (const config::Problem& one : rules.found) refuse(one);
+  for (const RefusedField& field : rules.refused) {
+    const Value* const value = knows(section, field.name) ? body_.find(field.name) : nullptr;
+    const bool empty = !value || value->is_null() || (value->is_list() && value->items.empty());
+    if (!empty) refuse({field.name, {}, field.problem, field.remedy});
+  }
+  for (const auto& [field, what] : not_served) {
+    const Value* const value = knows(section, field) ? nullptr : body_.find(field);
+    if (value && !value->is_null()) refuse({field, {}, str(what, " is not supported"), "leave it out"});
+  }
+  std::erase_if(body_.entries, [&](const auto& entry) {
+    if (knows(section, entry.first)) return false;
+    passed_over_.push_back(entry.first);
+    return !rules.strict || refused_.contains(entry.first);
   });
-  return names;
+  // JSON has types: a number or a boolean where a field is a text is a problem, though YAML would take it.
+  config::Problems types("");
+  for (const auto& [name, value] : body_.entries)
+    for (const config::Key& key : section.keys)
+      if (key.answers_to(name)) check_text(value, key.schema, name, types);
+  take(types);
+}
+
+void RequestReading::refuse(const config::Problem& problem) {
+  refused_.emplace(field_of(problem.path));
+  problems_.add(problem.path, Place{}, problem.what, problem.remedy);
+}
+
+bool RequestReading::take(const config::Problems& pass) {
+  std::vector<config::Problem> added = pass.sorted();
+  // What is said of a field that was left out, because it is wrong, says nothing of the body.
+  std::erase_if(added, [&](const config::Problem& problem) { return refused_.contains(field_of(problem.path)); });
+  for (const config::Problem& problem : added) refuse(problem);
+  return !added.empty();
+}
+
+bool RequestReading::read(void* object) {
+  config::Problems pass = problems_;
+  // A required field that was left out is not missed again, which would keep the rules from being checked.
+  for (const std::string& name : refused_) pass.add(name, Place{}, "is missing");
+  std::erase_if(body_.entries, [&](const auto& entry) { return refused_.contains(entry.first); });
+  config::read_section(section_, body_, object, "", pass);
+  return take(pass);
+}
+
+void RequestReading::throw_if_any() const {
+  if (problems_.empty()) return;
+  std::vector<config::Problem> ordered = problems_.sorted();
+  const auto place = [&](const config::Problem& problem) {
+    return std::ranges::find(names_, field_of(problem.path)) - names_.begin();
+  };
+  std::ranges::stable_sort(ordered, {}, place);
+  config::Problems out("");
+  for (config::Problem& problem : ordered)
+    out.add(std::move(problem.path), Place{}, std::move(problem.what), std::move(problem.remedy));
+  throw_problems(out);
 }
 
 }  // namespace easydel::server

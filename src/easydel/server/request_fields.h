@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -96,40 +97,66 @@ struct GenerationFields {
     };
   }
   void settle(config::Keys& keys);
+  bool has_constraint() const;  // guided_* or structured_outputs
 };
 
 // Refuses strings that end an answer, given under `name`, if they are too many, empty or too long.
 void check_stops(std::string_view name, const std::vector<std::string>& stops, config::Keys& keys);
 
-// The section with a rule over several of its parts, which runs after these were read without a problem.
+// The section with a rule over several of its parts, which runs after these were read; fields with a problem then have
+// their defaults (see is_wrong).
 config::Section with_rule(config::Section section,
                           std::function<void(const void* object, const std::string& path, config::Problems&)> rule);
 
 // For routes whose answer is one: n and best_of other than 1 are problems.
 void refuse_several_answers(const GenerationFields& generation, const std::string& path, config::Problems& problems);
 
-struct RequestRules {
-  bool strict = false;  // refuse fields that are not known, instead of passing over them
+// A field that this server does not take; null and empty lists pass.
+struct RefusedField {
+  std::string name, problem, remedy;
 };
 
-// Takes the fields of `body` that `section` does not know out of it and returns their names. UserError("audio", ...):
-// one of them would matter and is not served.
-std::vector<std::string> take_unknown_fields(Value& body, const config::Section& section);
+struct RequestRules {
+  bool strict = false;  // refuse fields that are not known, instead of passing over them
+  std::vector<RefusedField> refused = {};
+  std::vector<config::Problem> found = {};  // of parts of the body that were read before
+};
 
-// JSON has types: a number or a boolean where a field is a text is a problem, though YAML would take it.
-void check_texts(const Value& body, const config::Section& section, config::Problems& problems);
+// One body on its way into a struct: what is wrong with it is collected, whichever rule finds it.
+class RequestReading {
+ public:
+  RequestReading(Value body, const config::Section& section, const RequestRules& rules);
+
+  // Reads the fields without problems into `object`, which has its defaults. True: there were new problems, so that
+  // the same has to be done again: rules over several fields are only checked once these fields are valid.
+  bool read(void* object);
+  void throw_if_any() const;  // problems in the order of the body
+  std::vector<std::string> passed_over() { return std::move(passed_over_); }
+
+ private:
+  void refuse(const config::Problem& problem);
+  bool take(const config::Problems& pass);
+
+  const config::Section& section_;
+  Value body_;  // without what has no effect
+  config::Problems problems_{""};
+  std::set<std::string, std::less<>> refused_;    // fields with problems
+  std::vector<std::string> names_, passed_over_;  // names_: of the body's fields, in their order
+};
+
+// Whether a problem was found with a field, so that rules over it and others mean nothing.
+inline bool is_wrong(const config::Keys& keys, std::string_view name) {
+  return keys.problems().any_at(keys.path_of(name));
+}
 
 // Reads a request. `passed_over`: the names of fields that had no effect. UserErrors have paths of the body.
 template <config::Sectioned T>
 T read_request(Value body, const RequestRules& rules, std::vector<std::string>& passed_over) {
-  const config::Section& section = config::section_of<T>();
-  Value known = body;
-  passed_over = take_unknown_fields(known, section);
-  config::Problems problems("");
-  check_texts(known, section, problems);
+  RequestReading reading(std::move(body), config::section_of<T>(), rules);
   T out;
-  config::read_section(section, rules.strict ? body : known, &out, "", problems);
-  if (!problems.empty()) throw_problems(problems);
+  while (reading.read(&out)) out = T();
+  reading.throw_if_any();
+  passed_over = reading.passed_over();
   return out;
 }
 

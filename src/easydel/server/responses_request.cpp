@@ -232,7 +232,7 @@ void ResponsesFields::settle(config::Keys& keys) {
   } else if (!tools.is_null()) {
     keys.refuse("tools", config::shown(tools) + " is not a list of tools");
   }
-  read_tool_choice(tool_choice, tools, "tool_choice", keys.problems());
+  if (!is_wrong(keys, "tools")) read_tool_choice(tool_choice, tools, "tool_choice", keys.problems());
   check.format(text);
   if (!reasoning.is_null() && check.is_map(reasoning, "reasoning")) {
     const std::optional<std::string> effort = check.text(reasoning, "effort", "reasoning", false);

@@ -65,7 +65,7 @@ void answer_response(const RouteContext& context, const Api& api, ResponseStore&
                      const std::shared_ptr<Call>& call) {
   std::vector<std::string> passed_over;
   const auto request =
-      read_request<ResponsesRequest>(read_value(call->request().body), {context.config.strict_requests}, passed_over);
+      read_request<ResponsesRequest>(read_value(call->request().body), rules_of(context.config), passed_over);
   const ResponsesFields& fields = request.fields;
   const std::string owner = call->admission().key_id;
   const bool enabled = context.config.enable_response_store;

@@ -12,6 +12,18 @@ int64_t seconds_since_1970() {
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
+RequestRules rules_of(const ServeConfig& config) {
+  RequestRules out{.strict = config.strict_requests};
+  if (!config.enable_function_calling)
+    for (const char* name : {"tools", "functions"})
+      out.refused.push_back(
+          {name, "this server does not take tools", "leave them out, or set enable_function_calling: true"});
+  if (!config.allow_request_templates)
+    out.refused.push_back({"chat_template", "this server takes no templates from requests",
+                           "leave it out, or set allow_request_templates: true on the server"});
+  return out;
+}
+
 std::shared_ptr<const ServedModel> model_for(const RouteContext& context, const Api& api, const Call& call,
                                              const std::optional<std::string>& name) {
   if (api.state() == ServerState::draining)

@@ -35,6 +35,8 @@ void add_completion_route(Api& api, const RouteContext& context);  // /v1/comple
 // /tokenize and the like, /props, /v1/tools, the engines' metrics, and the administration of what is generated.
 void add_model_routes(Api& api, const RouteContext& context);
 
+RequestRules rules_of(const ServeConfig& config);
+
 // What a key must allow, besides the route itself.
 struct Asked {
   bool stream = false, tools = false;

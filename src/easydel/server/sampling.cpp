@@ -56,7 +56,7 @@ std::optional<GuidedDecoding> constraint_of(const GenerationFields& fields) {
     config::Problems problems("");
     config::read_section(config::section_of<GuidedDecoding>(), fields.structured_outputs, &out, "structured_outputs",
                          problems);
-    if (!problems.empty()) throw_problems(problems);
+    check(problems.empty(), "structured_outputs were checked with the request");
     return out;
   }
   out.json = fields.guided_json;
