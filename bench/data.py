@@ -5,7 +5,7 @@
 Runs in the folder of the repository with a Python that has datasets and transformers (and TRL for masks); without them
 it prints its own figures and says which peer is missing. Both sides run in turns; a ratio is that of each pair, and the
 middle one is printed with the smallest and the largest. Texts are those of ../shared/data (C4) or, without it, of
-tests/data, in another order in every copy, so that no side meets the same text twice in a row.
+docs, in another order in every copy, so that no side meets the same text twice in a row.
 
   jsonl, parquet, csv   rows a second from a file to tokens: `easydel data prepare` against load_dataset and
                         map(batched=True, num_proc=THREADS) with the same tokenizer
@@ -70,8 +70,9 @@ def texts_of():
     file = SHARED / "datasets/text/c4_demo.jsonl"
     if file.is_file():
         return [json.loads(line)["text"] for line in file.read_text().splitlines()]
-    text = (ROOT / "tests/data/text/stories.txt").read_text() if (ROOT / "tests/data/text/stories.txt").is_file() else ""
-    return [part for part in text.split("\n\n") if part] or ["Once upon a time there was a little dog."] * 100
+    # Without it the texts of the repository's own pages.
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    return [part for page in pages for part in page.read_text().split("\n\n") if len(part) > 80]
 
 
 def made_texts(texts, megabytes, seed=0):
