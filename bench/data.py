@@ -31,7 +31,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("EASYDEL_SHARED", ROOT.parent / "shared")) / "data"
+SHARED = Path(os.environ.get("EASYDEL_SHARED_DATA", ROOT.parent / "shared/data"))
 PROGRAM = os.environ.get("EASYDEL_PROGRAM", str(ROOT / "build/bin/easydel"))
 CONFIG = {
     "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 151936, "hidden_size": 64,
