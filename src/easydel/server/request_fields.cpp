@@ -5,7 +5,6 @@
 
 #include "easydel/base/error.h"
 #include "easydel/config/codec.h"
-#include "easydel/esurge/sampling_params.h"
 
 namespace easydel::server {
 namespace {
@@ -90,11 +89,6 @@ void GenerationFields::settle(config::Keys& keys) {
       if (!number) keys.refuse("logit_bias", "'" + id + "' is not a token id");
       if (bias < -100 || bias > 100) keys.refuse("logit_bias", str(bias, " is not from -100 to 100"));
     }
-  }
-  if (!structured_outputs.is_null()) {
-    esurge::GuidedDecoding constraint;
-    config::read_section(config::section_of<esurge::GuidedDecoding>(), structured_outputs, &constraint,
-                         keys.path_of("structured_outputs"), keys.problems());
   }
   const int kinds = int(!guided_json.is_null()) + guided_regex.has_value() + guided_grammar.has_value() +
                     guided_choice.has_value() + !structured_outputs.is_null();
