@@ -4,13 +4,13 @@
 
 Runs in the folder of the repository with a Python that has datasets and transformers (and TRL for masks); without them
 it prints its own figures and says which peer is missing. Both sides run in turns; a ratio is that of each pair, and the
-middle one is printed with the smallest and the largest. Texts are those of ../shared/data (C4) or, without it, of
-docs, in another order in every copy, so that no side meets the same text twice in a row.
+middle one is printed with the smallest and the largest. Texts are made of
+shuffled sentences of ../shared/data (C4) or, without it, of docs.
 
   jsonl, parquet, csv   rows a second from a file to tokens: `easydel data prepare` against load_dataset and
                         map(batched=True, num_proc=THREADS) with the same tokenizer
   masks                 conversations with a template and a mask against TRL's preparation
-  alone                 of that rate, and of tokenizing the bare texts (tokenizer_bench)
+  alone                 the rate of preparing jsonl as a share of that of tokenizing the bare texts (tokenizer_bench)
   memory                the most memory of `data prepare`, for MB and 4 times MB
   start                 to the end of `data prepare` if the store exists: MB against a hundredth
 """

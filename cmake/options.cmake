@@ -6,7 +6,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # g++ 12 warns of overlap in every `"text" + std::string` (GCC bug 105651); with a precompiled header also of overflow,
   # of reading past an end and, without torch, of bounds.
   target_compile_options(easydel_options INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
-  # The compiler collects its garbage from 1 GB on: a tenth of its time, and no file takes more.
+  # g++ collects garbage only once it holds 1 GB, which few files reach: this saves a tenth of its time.
   target_compile_options(easydel_options INTERFACE "SHELL:--param ggc-min-heapsize=1000000")
 endif()
 target_include_directories(easydel_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
