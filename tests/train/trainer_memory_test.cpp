@@ -120,5 +120,20 @@ TEST(TrainerMemory, CountsTheScoresThatAttentionKeeps) {
   }
 }
 
+// A table of positions ends where the model's texts do.
+TEST(TrainerMemory, IsMeasuredWithNoMoreTokensThanTheModelHasPositions) {
+  tensor::use_kept_memory();
+  const test::TemporaryFolder folder;
+  const test::LogLines log;
+  test::write_file(folder / "model/config.json",
+                   R"({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 512, "n_embd": 32,
+                       "n_layer": 2, "n_head": 2, "n_positions": 48})");
+  TrainerParts parts = test::small_run(folder.path(), "{max_training_steps: 1, max_length: 48}");
+  parts.model = models::load_model(folder / "model", parts.load);
+  Trainer trainer(std::move(parts));
+  EXPECT_GT(trainer.plan().memory.activations.per_token, 0);
+  trainer.run();
+}
+
 }  // namespace
 }  // namespace easydel::train

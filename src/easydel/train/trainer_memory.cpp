@@ -16,7 +16,7 @@
 namespace easydel::train {
 namespace {
 
-constexpr int64_t trial_tokens = 32;  // of the smallest trial; the others have twice and four times as many
+constexpr int64_t trial_tokens = 32;  // at most, of the smallest trial; the others have twice and four times as many
 constexpr int64_t trial_labels = 8;
 
 int64_t resident_bytes() {
@@ -98,8 +98,12 @@ void Trainer::measure_activations(const data::Example& example) {
     loss.sum.backward();
     return Trial{double(few.tokens.size()), double(pairs_of(few)), double(watch.bytes())};
   };
-  trial(trial_tokens);  // makes gradients and copies of the weights
-  const Trial low = trial(trial_tokens), middle = trial(2 * trial_tokens), high = trial(4 * trial_tokens);
+  // A model with a table of positions may have fewer of them than the longest trial's tokens.
+  const int64_t positions = parts_.model->max_positions();
+  const int64_t smallest =
+      positions > 0 ? std::min(trial_tokens, positions * int64_t(example.lengths.size()) / 4) : trial_tokens;
+  trial(smallest);  // makes gradients and copies of the weights
+  const Trial low = trial(smallest), middle = trial(2 * smallest), high = trial(4 * smallest);
   optimizer_->drop_gradients();
   if (middle.tokens <= low.tokens || high.tokens <= middle.tokens || middle.bytes <= low.bytes) return;
   ActivationCost& cost = plan_.memory.activations;
