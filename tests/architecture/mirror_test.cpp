@@ -96,6 +96,11 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       {"train/rlvr.cpp", "train/gfpo_test.cpp"},
       {"train/ppo_terms.cpp", "probe/recorded_vectors_test.cpp"},
       {"train/value_head.cpp", "train/ppo_test.cpp"},
+      // A model's own task, by what follows its stack.
+      {"train/base.cpp", "train/own_task_test.cpp"},
+      {"train/class_learning.cpp", "train/own_task_test.cpp"},
+      {"train/encoded_texts.cpp", "train/own_task_test.cpp"},
+      {"train/masked_learning.cpp", "train/own_task_test.cpp"},
       // Completions and their opponents.
       {"train/nash_md.cpp", "train/online_pairs_test.cpp"},
       {"train/online_dpo.cpp", "train/online_pairs_test.cpp"},

@@ -52,7 +52,7 @@ TEST_F(CheckData, RowsAreReadByTheMethod) {
             "+ chosen + rejected\n");
   EXPECT_EQ(refused(", trainer_type: dpo", text_row),
             "rows.jsonl:1: a row of kind text is not for this trainer_type\n    give prompt + chosen + rejected; or "
-            "set trainer_type: distillation or gkd or sft or sparse_distillation\n");
+            "set trainer_type: base or distillation or gkd or ray or sft or sparse_distillation\n");
   EXPECT_EQ(refused("", "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}\n"),
             "model: has no chat template\n    give one: model.chat_template in a run, --template on the command line, "
             "or chat_template.jinja in the folder\n");

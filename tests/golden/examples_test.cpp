@@ -174,6 +174,19 @@ TEST(Examples, MarkedAnswersMoveApart) {
   EXPECT_LT(losses.back(), losses.front());
 }
 
+TEST(Examples, PartsOfAStoryMoveNearEachOther) {
+  Example example;
+  const Ran ran = example.run("20_embedding.yaml", {"trainer.report_steps=1"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::vector<double> held_out = example.values("eval_contrastive_accuracy");
+  ASSERT_GE(held_out.size(), 2u);
+  // Of 48 stories. Over six seeds the loss falls by 0.66 to 0.75, and 5 or 6 more parts are found.
+  EXPECT_GT(held_out.back(), held_out.front() + 2.5 / 48);
+  EXPECT_LT(example.values("eval_loss").back(), example.values("eval_loss").front() - 0.4);
+  const Value pooling = parse_json(read_file(example.checkpoint() / "1_Pooling/config.json"));
+  EXPECT_TRUE(*pooling.find("pooling_mode_mean_tokens")->as_bool());
+}
+
 TEST(Examples, ARewardModelLearnsToPreferAndItsHeadIsSaved) {
   Example example;
   const Ran ran = example.run("16_reward.yaml", {"trainer.report_steps=1"});

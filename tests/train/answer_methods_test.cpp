@@ -34,6 +34,11 @@ void write_rows(const fs::path& file, const std::string& kind) {
         row.find("completions")->items.push_back(Value::text(str("It had ", k, end)));
         row.find("labels")->items.push_back(Value::boolean((i + k) % 2 == 0));
       }
+    } else if (kind == "contrast") {
+      row.set("query", *row.find("prompt"));
+      row.set("positive", Value::text(good));
+      row.set("negatives", Value::list());
+      for (int k = 0; k < i % 3; ++k) row.find("negatives")->items.push_back(Value::text(str(bad, " ", k)));
     } else {
       row.set("chosen", Value::text(good));
       row.set("rejected", Value::text(bad));
@@ -65,6 +70,8 @@ constexpr Learned all[] = {
     {"bco", "marks", "trainer_type: bco"},
     {"reward", "pairs", "trainer_type: reward"},
     {"prm", "steps", "trainer_type: prm"},
+    // At the default temperature rounding grows to more than the tolerance in an update of AdamW.
+    {"embedding", "contrast", "trainer_type: embedding, temperature: 0.5"},
 };
 
 TrainerParts parts_of(const fs::path& folder, const Learned& method, const std::string& more,
@@ -159,6 +166,7 @@ constexpr Learned divided[] = {
     {"kto", "marks", "trainer_type: kto, loss_type: apo_zero_unpaired, shuffle_train_dataset: false"},
     {"reward", "pairs", "trainer_type: reward, shuffle_train_dataset: false"},
     {"prm", "steps", "trainer_type: prm, shuffle_train_dataset: false"},
+    {"embedding", "contrast", "trainer_type: embedding, shuffle_train_dataset: false"},
 };
 INSTANTIATE_TEST_SUITE_P(Divided, InMicroBatches, ::testing::ValuesIn(divided),
                          [](const auto& info) { return std::string(info.param.name); });
@@ -190,6 +198,7 @@ TEST_P(Killed, GoOnToTheByte) {
 }
 constexpr Learned killed[] = {
     {"bco", "marks", "trainer_type: bco"},
+    {"embedding", "contrast", "trainer_type: embedding"},
     {"reward", "pairs", "trainer_type: reward"},
     {"dpo", "pairs",
      "trainer_type: dpo, form: trl_0_24, loss_type: bco_pair, sync_ref_model: true, "

@@ -132,6 +132,10 @@ TEST(GroupPolicy, RefusesGroupsThatCannotBe) {
             "trainer.rewards: is missing, so no completion is worth more than another\n    name at least one, such as "
             "[{type: answer}], or give the section reward_model");
   EXPECT_EQ(
+      refused("rewards: [{type: answer, answer_key: solution}]"),
+      "trainer.rewards: answer: no row has a field 'solution' with the right answer\n    name the rows' own field "
+      "by answer_key");
+  EXPECT_EQ(
       refused("reward_weights: [1, 2]"),
       "trainer.reward_weights: has 2 weights for 3 rewards\n    give one weight for each entry of trainer.rewards");
 }

@@ -72,7 +72,8 @@ models::LoadOptions load_options(const Config& config, const ModelConfig& model,
     options.labels = config.trainer.facts().labels;
     // An adapter does not reach a class head, which starts from random values: it is trained in full, as PEFT does.
     for (models::AdapterOptions& adapter : options.adapters)
-      if (auto& full = adapter.config.modules_to_save; adapter.folder.empty() && std::ranges::count(full, "score") == 0)
+      if (auto& full = adapter.config.modules_to_save;
+          trained != models::Task::base && adapter.folder.empty() && std::ranges::count(full, "score") == 0)
         full.push_back("score");
   }
   options.dtype = config.loader.dtype;

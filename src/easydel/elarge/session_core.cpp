@@ -359,7 +359,8 @@ void check_session(const Config& config, int64_t ranks, Purpose purpose) {
                                load_options(config, model, section, training, collective::Team::alone()), mesh);
   };
   const auto check_task = [&](const ModelConfig& model, const std::string& section, models::Task task) {
-    if (!trains || task == facts.task) return;
+    // A method that takes labels learns what the model's head is for.
+    if (!trains || task == facts.task || facts.rows.has(data::RowKind::labelled)) return;
     refuse(section + ".task", str("'", model.name_or_path, "' is for ", models::name_of(task)),
            facts.task == models::Task::causal_lm
                ? "training is built for causal language models; set it to causal-language-model for a new head"

@@ -1,6 +1,9 @@
 #include "easydel/models/embedding.h"
 
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/zeros.h>
+
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
@@ -46,6 +49,52 @@ EmbeddingSpec read_embedding(const Model& model) {
       config.refuse_key("type", str("'", type, "' is not built yet"), "built: Transformer, Pooling, Normalize");
   }
   return spec;
+}
+
+void write_embedding(const EmbeddingSpec& spec, int64_t size, int64_t max_tokens, const std::vector<int64_t>& prefixes,
+                     const fs::path& folder) {
+  Value modules = Value::list();
+  const auto add = [&](const std::string& kind, const std::string& path) {
+    const size_t index = modules.items.size();
+    Value module = Value::map();
+    module.set("idx", Value::integer(int64_t(index)));
+    module.set("name", Value::text(str(index)));
+    module.set("path", Value::text(path));
+    module.set("type", Value::text("sentence_transformers.models." + kind));
+    modules.items.push_back(std::move(module));
+  };
+  add("Transformer", "");
+  add("Pooling", "1_Pooling");
+  if (spec.normalized) add("Normalize", "2_Normalize");
+  files::write(folder / "modules.json", to_json(modules, 2) + "\n");
+
+  Value pooling = Value::map();
+  pooling.set("word_embedding_dimension", Value::integer(size));
+  for (const auto& [key, way] : {std::pair{"pooling_mode_cls_token", nn::Pooling::first},
+                                 std::pair{"pooling_mode_mean_tokens", nn::Pooling::mean},
+                                 std::pair{"pooling_mode_lasttoken", nn::Pooling::last}})
+    pooling.set(key, Value::boolean(spec.pooling == way));
+  pooling.set("include_prompt", Value::boolean(true));
+  files::make_directories(folder / "1_Pooling");
+  files::write(folder / "1_Pooling" / "config.json", to_json(pooling, 2) + "\n");
+
+  if (max_tokens > 0) {
+    Value lengths = Value::map();
+    lengths.set("max_seq_length", Value::integer(max_tokens));
+    lengths.set("do_lower_case", Value::boolean(false));
+    files::write(folder / "sentence_bert_config.json", to_json(lengths, 2) + "\n");
+  }
+  if (prefixes.empty()) return;
+  Value config = parse_file(folder / "config.json"), sizes = Value::list();
+  for (const int64_t prefix : prefixes) sizes.items.push_back(Value::integer(prefix));
+  config.set("matryoshka_dimensions", std::move(sizes));
+  files::write(folder / "config.json", to_json(config, 2) + "\n");
+}
+
+int64_t hidden_size(const Model& model) {
+  const c10::AutoGradMode no_grad(false);
+  nn::Pass pass = nn::Pass::over({0, 1});
+  return model.forward({.tokens = at::zeros({1}, at::kLong).to(model.device())}, pass).hidden.size(1);
 }
 
 Tensor embeddings(const EmbeddingSpec& spec, const Tensor& hidden, const Tensor& tokens, const nn::Pass& pass) {

@@ -1,6 +1,10 @@
 // Pools a model's hidden states into one vector per text.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
 #include "easydel/models/model.h"
 
 namespace easydel::models {
@@ -14,6 +18,15 @@ struct EmbeddingSpec {
 // files: the mean of the tokens, or the last token of a causal model. UserError: a module or pooling mode that is not
 // built.
 EmbeddingSpec read_embedding(const Model& model);
+
+// Writes what read_embedding, the server and sentence-transformers read beside a bare model's files: the modules, how
+// they pool, the longest text in tokens (0: not said) and, in config.json, to which sizes a vector may be cut (empty:
+// not said). `size`: of a vector.
+void write_embedding(const EmbeddingSpec& spec, int64_t size, int64_t max_tokens, const std::vector<int64_t>& prefixes,
+                     const std::filesystem::path& folder);
+
+// Of Outputs::hidden, found by the forward of a token. Collective.
+int64_t hidden_size(const Model& model);
 
 // hidden [tokens, size], returned by model.forward for `tokens` in `pass` -> fp32 [sequences, size], with gradients.
 Tensor embeddings(const EmbeddingSpec& spec, const Tensor& hidden, const Tensor& tokens, const nn::Pass& pass);

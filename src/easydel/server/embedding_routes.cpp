@@ -1,6 +1,8 @@
 // POST /v1/embeddings, /v1/rerank, /v1/score and /v1/classify.
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -10,47 +12,19 @@
 #include "easydel/server/encode_queue.h"
 #include "easydel/server/request_fields.h"
 #include "easydel/server/route_context.h"
+#include "easydel/text/tokenizers/cut_encoding.h"
 
 namespace easydel::server {
 namespace {
 
-// How many of the first tokens of two parts stay, so that they are at most `most`: the longer part is cut first, as the
-// package tokenizers does it.
-std::pair<size_t, size_t> cut_pair(size_t first, size_t second, size_t most) {
-  if (first + second <= most) return {first, second};
-  const bool swapped = first > second;
-  size_t shorter = std::min(first, second), longer = shorter > most ? shorter : most - shorter;
-  longer = std::max(longer, shorter);
-  if (shorter + longer > most) shorter = most / 2, longer = shorter + most % 2;
-  return swapped ? std::pair(longer, shorter) : std::pair(shorter, longer);
-}
-
 // Cuts the ends of the texts, until there are `most` tokens; what the tokenizer adds stays.
-EncodedText truncated(const text::Encoding& encoding, size_t most, const std::string& path) {
-  size_t parts[2] = {0, 0}, special = 0, part = 0;
-  for (size_t i = 0; i < encoding.ids.size(); ++i) {
-    const bool added = encoding.special_tokens_mask[i];
-    // A token that the tokenizer adds ends the first part, if that has begun.
-    if (added && parts[0] > 0) part = 1;
-    ++(added ? special : parts[part]);
-  }
-  if (special >= most)
-    refuse("truncate_prompt_tokens", str("is not more than the ", special, " tokens that the tokenizer adds to ", path),
+EncodedText truncated(const text::Encoding& encoding, int64_t most, const std::string& path) {
+  std::optional<text::Encoding> cut = text::cut_encoding(encoding, most);
+  if (!cut)
+    refuse("truncate_prompt_tokens",
+           str("is not more than the ", text::added_tokens(encoding), " tokens that the tokenizer adds to ", path),
            "raise it");
-  auto [first, second] = cut_pair(parts[0], parts[1], most - special);
-  EncodedText out;
-  part = 0;
-  for (size_t i = 0, seen = 0; i < encoding.ids.size(); ++i) {
-    const bool added = encoding.special_tokens_mask[i];
-    if (!added) {
-      size_t& left = seen++ < parts[0] ? first : second;
-      if (left == 0) continue;
-      --left;
-    }
-    out.ids.push_back(encoding.ids[i]);
-    out.type_ids.push_back(encoding.type_ids[i]);
-  }
-  return out;
+  return {std::move(cut->ids), std::move(cut->type_ids)};
 }
 
 // What all four routes do with texts.
@@ -82,7 +56,7 @@ class Encoding {
       refuse(path, str("'", model_->id, "' has no tokenizer, so it takes no text"), "send token ids");
     text::Encoding encoded = model_->tokenizer->encode_full(encoder().prompt + text, pair);
     if (most_tokens_ && int64_t(encoded.ids.size()) > *most_tokens_)
-      return add(truncated(encoded, size_t(*most_tokens_), path), path);
+      return add(truncated(encoded, *most_tokens_, path), path);
     add({std::move(encoded.ids), std::move(encoded.type_ids)}, path);
   }
   void add_ids(const std::vector<int32_t>& ids, const std::string& path) {

@@ -1,17 +1,35 @@
-// The keys of `trainer_type: base`. A face: no torch.
+// The keys of `trainer_type: base` and `ray`. A face: no torch.
 #pragma once
 
 #include <array>
 
 #include "easydel/config/fields.h"
+#include "easydel/train/method_facts.h"
 
 namespace easydel::train {
 
 struct BaseTrainerConfig {
-  static constexpr auto doc = "The cross-entropy of the labels; no additional keys.";
+  double mlm_probability = 0.15;
+
+  // A language model learns texts; a model with another head, labelled ones.
+  static constexpr MethodFacts facts{
+      .rows = {data::RowKind::text, data::RowKind::messages, data::RowKind::prompt_completion, data::RowKind::labelled,
+               data::RowKind::tokens},
+      .token_loss = true};
+
+  static constexpr auto doc =
+      "The loss of the model's own task (`model.task`, else that of its files), as transformers' Trainer has it: the "
+      "next token, tokens that were masked, a class, several classes or numbers of a text, a class of each word. `ray` "
+      "is the same method; several hosts are joined by torchrun, Slurm or MPI.";
   template <class C>
   static constexpr auto fields() {
-    return std::array<config::Field, 0>{};
+    using namespace config;
+    return std::array{
+        field<&C::mlm_probability>(
+            "Of a masked language model: the share of tokens that are to be filled in. Of these 80 % are masked, 10 % "
+            "are another token, and 10 % stay.",
+            between(0, 1)),
+    };
   }
 };
 

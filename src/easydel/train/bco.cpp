@@ -62,7 +62,7 @@ class Bco final : public Method {
     reference_.precompute(of, {reference_logps, "sums", [this](auto examples) { return collate(examples); }, compute});
   }
 
-  void begin_update() override { rewards_.begin_update(); }
+  void begin_update(const models::Model&, std::span<const UpdatePart>) override { rewards_.begin_update(); }
   void updated(const models::Model&, int64_t) override { rewards_.end_update(); }
   MethodState state() const override {
     MethodState out;

@@ -187,7 +187,7 @@ class Dpo final : public Method {
     reference_.precompute(of, {reference_logps, kind, [this](auto examples) { return collate(examples); }, compute});
   }
 
-  void begin_update() override { rewards_.begin_update(); }
+  void begin_update(const models::Model&, std::span<const UpdatePart>) override { rewards_.begin_update(); }
   void updated(const models::Model& model, int64_t step) override {
     reference_.follow(model, step);
     rewards_.end_update();

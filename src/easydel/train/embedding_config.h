@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "easydel/config/fields.h"
+#include "easydel/train/method_facts.h"
 
 namespace easydel::train {
 
@@ -16,6 +17,14 @@ constexpr auto choices(EmbeddingLoss) {
   using enum EmbeddingLoss;
   return std::array{config::Choice{infonce, "infonce"}, config::Choice{triplet, "triplet"},
                     config::Choice{mnrl, "mnrl"}};
+}
+
+enum class TextPooling : uint8_t { first, mean, last, weighted_mean, max };
+constexpr auto choices(TextPooling) {
+  using enum TextPooling;
+  return std::array{config::Choice{first, "first"}.also("cls"), config::Choice{mean, "mean"},
+                    config::Choice{last, "last"}.also("lasttoken"),
+                    config::Choice{weighted_mean, "weighted_mean"}.not_built(), config::Choice{max, "max"}.not_built()};
 }
 
 struct EmbeddingConfig {
@@ -27,24 +36,43 @@ struct EmbeddingConfig {
   std::optional<std::string> negative_field = {};
   std::optional<std::vector<int64_t>> matryoshka_dims = {};
   bool normalize_embeddings = true;
-  std::optional<std::string> pooling_strategy = {};
+  std::optional<TextPooling> pooling_strategy = {};
   std::optional<int64_t> dataset_num_proc = {};
 
-  static constexpr auto doc = "Embeddings: texts that belong together are moved near each other.";
+  static constexpr MethodFacts facts{.task = models::Task::base, .rows = {data::RowKind::contrast}};
+  DataKeys data_keys() const {
+    DataKeys out;
+    if (query_field != "query") out.names.emplace_back(query_field, "query");
+    if (positive_field != "positive") out.names.emplace_back(positive_field, "positive");
+    if (negative_field.value_or("negative") != "negative") out.names.emplace_back(*negative_field, "negative");
+    return out;
+  }
+
+  static constexpr auto doc =
+      "Trains embeddings: texts that belong together are moved near each other. The model is saved without a head, in "
+      "a "
+      "folder that sentence-transformers and `easydel serve` load.";
   template <class C>
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::loss_type>("Loss as a function of the margin."),
+        field<&C::loss_type>(
+            "infonce (also mnrl): the cross-entropy of a query's own text among the texts and negatives of all rows of "
+            "the update; triplet: how much nearer than a negative it should be, in squared distances."),
         field<&C::temperature>("Temperature of similarities.", above(0)),
         field<&C::margin>("Margin of triplet.", at_least(0)),
         field<&C::query_field>("Field with the query."),
         field<&C::positive_field>("Field with the matching text."),
-        field<&C::negative_field>("Field with a text that does not match; null: the other texts of the batch."),
-        field<&C::matryoshka_dims>("Sizes of prefixes of the vector that are also trained (arXiv:2205.13147).",
+        field<&C::negative_field>(
+            "Field with a text that does not match, or a list of such; null: negative or negatives, if the rows have "
+            "them. Texts of other rows are negatives, too, except of triplet."),
+        field<&C::matryoshka_dims>("Sizes of prefixes of the vector; the loss is the mean of theirs "
+                                   "(arXiv:2205.13147). Null: the whole vector.",
                                    at_least(1)),
         field<&C::normalize_embeddings>("Scale vectors to length 1."),
-        field<&C::pooling_strategy>("How tokens are pooled into one vector; null: the model's own way."),
+        field<&C::pooling_strategy>(
+            "How tokens are pooled into one vector; null: as the model's files of sentence-transformers say, else the "
+            "last token of a causal model and the mean of another."),
         field<&C::dataset_num_proc>("Processes that tokenize.",
                                     no_effect("rows are tokenized once, before the first step")),
     };

@@ -90,6 +90,7 @@ SamplingMethod::Window GroupPolicy::sampled(BatchSource& rows, const Sampler& sa
   size_t i = 0;
   for (std::vector<data::Example>& micro : out)
     for (data::Example& example : micro) {
+      const size_t place = places.empty() ? i : places[i];
       const auto& old = std::get<std::vector<float>>(example.find(old_logps_column)->values);
       float sum = 0;
       for (size_t k = 0; k < example.labels.size(); ++k)
@@ -97,6 +98,7 @@ SamplingMethod::Window GroupPolicy::sampled(BatchSource& rows, const Sampler& sa
       for (const auto& [name, value] :
            {std::pair{advantages_column, list[i++]}, {mean_items_column, mean_items}, {completion_logps_column, sum}})
         example.set({name, data::Column::Per::sequence, std::vector<float>{value}});
+      add_context(example, rollouts, place);
     }
   std::vector<float> worth = list;
   if (!places.empty()) {
@@ -109,6 +111,14 @@ SamplingMethod::Window GroupPolicy::sampled(BatchSource& rows, const Sampler& sa
   metrics.insert(metrics.end(), found.metrics.begin(), found.metrics.end());
   say(std::move(metrics));
   return out;
+}
+
+void GroupPolicy::add_sampling_difference(std::vector<Metric>& metrics, const Tensor& logps, const Batch& batch,
+                                          const Forwarding& how) const {
+  const Tensor old = of_learned(batch, old_logps_column);
+  if (!on_policy_ || !old.defined() || old.numel() == 0) return;
+  const Tensor distance = (logps.detach() - old.to(logps.device())).abs().max();
+  metrics.push_back({"sampling/logp_difference", how.gather(distance.view({1})).max().item<double>(), 1});
 }
 
 void GroupPolicy::updated(const models::Model& model, int64_t step) {

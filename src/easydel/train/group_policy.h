@@ -40,8 +40,11 @@ class GroupPolicy : public SamplingMethod {
                                    const std::vector<data::Example>& /*examples*/) const {
     return {};
   }
-  // The sampler's log-probabilities and the trained model's are those of the same weights.
-  bool on_policy() const { return on_policy_; }
+  // Adds to an example what else the loss reads; `place`: of its completion in the rollouts.
+  virtual void add_context(data::Example& /*example*/, const Rollouts& /*rollouts*/, size_t /*place*/) const {}
+  // How far the sampler's log-probabilities are from those of the trained model, while they are of the same weights.
+  void add_sampling_difference(std::vector<Metric>& metrics, const Tensor& logps, const Batch& batch,
+                               const Forwarding& how) const;
 
  private:
   Window sampled(BatchSource& rows, const Sampler& sampler, const RolloutPlan& plan, int64_t window) override;

@@ -4,6 +4,7 @@
 #include <ATen/ops/isnan.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -102,6 +103,14 @@ const PromptRows::Row& PromptRows::at(int64_t number) const {
   return found->second;
 }
 
+bool PromptRows::lack(const std::string& field) const {
+  const auto has = [&](const auto& row) {
+    const Value* const value = row.second.fields.find(field);
+    return value && !value->is_null();
+  };
+  return !rows_.empty() && std::ranges::none_of(rows_, has);
+}
+
 GroupRollouts::GroupRollouts(const Setup& setup)
     : model_(setup.model),
       tokenizer_(setup.tokenizer),
@@ -115,6 +124,11 @@ GroupRollouts::GroupRollouts(const Setup& setup)
            str("has ", keys_.reward_weights->size(), " weights for ", counted(int64_t(rewards_.size()), reward_word)),
            "give one weight for each entry of trainer.rewards");
   for (size_t i = 0; keys_.reward_weights && i < rewards_.size(); ++i) rewards_[i].weight = (*keys_.reward_weights)[i];
+  for (const RewardEntry& entry : keys_.rewards)
+    if (entry.type == RewardType::answer && rows_.lack(entry.answer_key))
+      refuse(str("trainer.rewards: ", entry.name.value_or("answer")),
+             str("no row has a field '", entry.answer_key, "' with the right answer"),
+             "name the rows' own field by answer_key");
 }
 
 std::string GroupRollouts::text_of(const std::vector<int32_t>& ids) const { return tokenizer_->decode(ids, true); }

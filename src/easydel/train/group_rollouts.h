@@ -31,6 +31,8 @@ class PromptRows {
   // The number of the row, for row_column.
   int64_t add(const Value& fields, const Value& prompt);
   const Row& at(int64_t number) const;
+  // Whether no row has a value in the field, and there are rows.
+  bool lack(const std::string& field) const;
 
  private:
   std::mutex adding_;

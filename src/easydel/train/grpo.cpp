@@ -32,10 +32,7 @@ Loss Grpo::loss(const models::Model& model, const Batch& batch, const Forwarding
     window_tokens_ += out.entropy_tokens;
     out.metrics.push_back({"entropy_coef", adapted(), 1});
   }
-  if (on_policy() && tokens.old_logps.defined() && tokens.old_logps.numel() > 0) {
-    const Tensor distance = (found.logps.detach() - tokens.old_logps).abs().max();
-    out.metrics.push_back({"sampling/logp_difference", how.gather(distance.view({1})).max().item<double>(), 1});
-  }
+  add_sampling_difference(out.metrics, found.logps, batch, how);
   add_generation_metrics(out.metrics, how);
   return {out.sum, out.metrics};
 }

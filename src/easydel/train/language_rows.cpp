@@ -37,6 +37,15 @@ data::TypedRow last_message_as_completion(const data::TypedRow& row) {
   return out;
 }
 
+// The text of a row whose label a language model does not learn.
+data::TypedRow without_label(const data::TypedRow& row) {
+  if (row.text.is_list() || !row.text_pair.is_null())
+    refuse(row.where, "a language model learns one text, and the row has words or two texts", "give rows of texts");
+  data::TypedRow out = row;
+  out.kind = data::RowKind::text;
+  return out;
+}
+
 }  // namespace
 
 LanguageRows::LanguageRows(const Setting& setting, const LanguageRowOptions& options)
@@ -49,6 +58,7 @@ LanguageRows::LanguageRows(const Setting& setting, const LanguageRowOptions& opt
 
 data::Prepared LanguageRows::prepare(const data::TypedRow& given) const {
   if (given.kind == data::RowKind::tokens) return prepare_tokens(given);
+  if (given.kind == data::RowKind::labelled) return prepare(without_label(given));
   check(encoder_.has_value(), "rows without a tokenizer");
   const bool splits = options_.last_message_only && given.kind == data::RowKind::messages;
   const data::TypedRow split = splits ? last_message_as_completion(given) : data::TypedRow();

@@ -23,7 +23,10 @@ models::Outputs Forwarding::run(const models::Model& model, const Batch& batch, 
   pass.random().embedding_noise = embedding_noise;
   pass.activations().capture = capture;
   if (attention_weights) pass.request("attn_weights");
-  models::Outputs outputs = model.forward({batch.tokens}, pass);
+  models::Inputs inputs{batch.tokens};
+  if (batch.has(token_types) && batch.column(token_types).any().item<bool>())
+    inputs.token_types = batch.column(token_types).to(batch.tokens.device());
+  models::Outputs outputs = model.forward(inputs, pass);
   if (routers) routers->see(model, outputs, pass, metrics);
   return outputs;
 }

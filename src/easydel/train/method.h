@@ -41,6 +41,9 @@ struct Batch {
   const Tensor& column(std::string_view name) const;  // Bug if there is none
 };
 
+// A column of int64 [tokens]: which of a pair of texts a token belongs to, for families with token types.
+inline constexpr const char* token_types = "token_types";
+
 struct Metric {
   // How the micro-batches of an update become one number.
   enum class Over : uint8_t {
@@ -76,6 +79,7 @@ struct Forwarding {
   RouterWatch* routers = nullptr;  // records the routers' outputs; null: not requested
   const Ranks* ranks = nullptr;    // that share the micro-batch; null: this one alone
   double share = 1;                // 0: this rank's examples are lent by another one, and count nowhere
+  int64_t part = 0;                // which micro-batch of the update this is
   // Gets every named tensor of the forward with its gradient (nn::Activations::capture), a layer's output under the
   // layer's path; and with `attention_weights` the probabilities [heads, queries, keys] of each sequence, under the
   // layer's path and ".attn_weights".
@@ -95,6 +99,12 @@ struct Forwarding {
   // The mean over the whole micro-batch of what sums to `sum` here and counts `count`, such that the ranks' results
   // times their weights add up to the mean times the weight of all.
   Tensor mean(const Tensor& sum, const Tensor& count, double weight) const;
+};
+
+// A micro-batch of an update, and how its loss will be computed.
+struct UpdatePart {
+  const Batch& batch;
+  Forwarding forwarding;
 };
 
 // All examples that a run will use, before its first step.
@@ -127,9 +137,12 @@ class Method {
   virtual double divisor(double weight) const { return weight; }
   // Once before the first step (precomputed log-probabilities). Collective.
   virtual void examine(const Examination&) {}
-  // Before the first micro-batch of an update. What a method changes in loss() counts only once updated() is called: an
-  // update may be dropped, and losses are also computed to measure memory.
-  virtual void begin_update() {}
+  // Before the first micro-batch of an update; `parts`: all of them, by Forwarding::part. What a method changes in
+  // loss() counts only once updated() is called: an update may be dropped, and losses are also computed to measure
+  // memory. Collective.
+  virtual void begin_update(const models::Model&, std::span<const UpdatePart> /*parts*/) {}
+  // Adds files to a folder that has the model's weights. Called by the first rank.
+  virtual void write_files(const std::filesystem::path& /*folder*/) const {}
   // Called after update `step`.
   virtual void updated(const models::Model&, int64_t /*step*/) {}
   // The method's own state for a checkpoint (a reference that moves, a running mean). Tensors are read while the

@@ -18,7 +18,6 @@
 #include "easydel/train/orpo_config.h"
 #include "easydel/train/ppo_config.h"
 #include "easydel/train/prm_config.h"
-#include "easydel/train/ray_config.h"
 #include "easydel/train/reward_config.h"
 #include "easydel/train/rloo_config.h"
 #include "easydel/train/rlvr_config.h"
@@ -49,7 +48,6 @@ template const Section& section_of<train::OnlineDpoConfig>();
 template const Section& section_of<train::OrpoConfig>();
 template const Section& section_of<train::PpoConfig>();
 template const Section& section_of<train::PrmConfig>();
-template const Section& section_of<train::RayConfig>();
 template const Section& section_of<train::RewardConfig>();
 template const Section& section_of<train::RlooConfig>();
 template const Section& section_of<train::RlvrConfig>();

@@ -8,10 +8,12 @@
 
 namespace easydel::train {
 
+MethodEntry base();
 MethodEntry bco();
 MethodEntry cpo();
 MethodEntry distillation();
 MethodEntry dpo();
+MethodEntry embedding();
 MethodEntry gfpo();
 MethodEntry gkd();
 MethodEntry grpo();
@@ -23,9 +25,11 @@ MethodEntry online_dpo();
 MethodEntry orpo();
 MethodEntry ppo();
 MethodEntry prm();
+MethodEntry ray();
 MethodEntry reward();
 MethodEntry rloo();
 MethodEntry rlvr();
+MethodEntry sdpo();
 MethodEntry seq_kd();
 MethodEntry sft();
 MethodEntry simpo();
@@ -36,10 +40,12 @@ MethodEntry xpo();
 namespace {
 
 std::vector<MethodEntry>& all_methods() {
-  static const std::array built_in{bco(),
+  static const std::array built_in{base(),
+                                   bco(),
                                    cpo(),
                                    distillation(),
                                    dpo(),
+                                   embedding(),
                                    gfpo(),
                                    gkd(),
                                    grpo(),
@@ -51,9 +57,11 @@ std::vector<MethodEntry>& all_methods() {
                                    orpo(),
                                    ppo(),
                                    prm(),
+                                   ray(),
                                    reward(),
                                    rloo(),
                                    rlvr(),
+                                   sdpo(),
                                    seq_kd(),
                                    sft(),
                                    simpo(),

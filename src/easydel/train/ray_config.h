@@ -1,18 +1,10 @@
-// The keys of `trainer_type: ray`. A face: no torch.
+// The keys of `trainer_type: ray`, which are those of base. A face: no torch.
 #pragma once
 
-#include <array>
-
-#include "easydel/config/fields.h"
+#include "easydel/train/base_config.h"
 
 namespace easydel::train {
 
-struct RayConfig {
-  static constexpr auto doc = "Like base, over several hosts; no additional keys.";
-  template <class C>
-  static constexpr auto fields() {
-    return std::array<config::Field, 0>{};
-  }
-};
+using RayConfig = BaseTrainerConfig;
 
 }  // namespace easydel::train

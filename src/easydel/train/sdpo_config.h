@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "easydel/config/fields.h"
-#include "easydel/train/grpo_config.h"
+#include "easydel/train/rollout_keys_config.h"
 
 namespace easydel::train {
 
@@ -18,28 +18,36 @@ constexpr auto choices(SelfDistillation) {
 struct SdpoKeys {
   int64_t max_feedback_length = 256;
   SelfDistillation distillation_type = SelfDistillation::jsd;
+  double beta = 0;
 
-  static constexpr auto doc = "The feedback.";
+  static constexpr auto doc = "What is learned from feedback.";
   template <class C>
   static constexpr auto fields() {
     using namespace config;
     return std::array{
-        field<&C::max_feedback_length>("Tokens of the feedback.", at_least(1)),
-        field<&C::distillation_type>("Divergence from the answer with feedback."),
+        field<&C::max_feedback_length>(
+            "Tokens of the feedback between prompt and completion, of which the first ones are kept.", at_least(1)),
+        field<&C::distillation_type>(
+            "Whether the model learns from itself with feedback (kl), or from the mean of both distributions (jsd)."),
+        field<&C::beta>("Weight of the divergence from the reference.", at_least(0), alias("kl_coef")),
     };
   }
 };
 
 struct SdpoConfig {
   SdpoKeys own;
-  GrpoKeys grpo = {.beta = 0};
   RolloutKeys rollouts;
   WindowKeys window;
   ReferenceKeys reference;
 
+  static constexpr MethodFacts facts = facts_of_sampling;
+
   static config::Section section() {
-    return config::flat<&SdpoConfig::own, &SdpoConfig::grpo, &SdpoConfig::rollouts, &SdpoConfig::window,
-                        &SdpoConfig::reference>("Self-distillation from the model's own answers to feedback.");
+    return config::flat<&SdpoConfig::own, &SdpoConfig::rollouts, &SdpoConfig::window, &SdpoConfig::reference>(
+        "Self-distillation policy optimisation (arXiv:2601.20802): the model learns to answer as it does itself when "
+        "it "
+        "sees, between the prompt and its own completion, whether that was right and a better completion of the "
+        "group.");
   }
 };
 

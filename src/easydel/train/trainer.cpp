@@ -136,19 +136,23 @@ std::optional<Trainer::StepResult> Trainer::update(int64_t step, bool metrics, c
   Means means;
   double sum = 0;
   int64_t tokens = 0;  // of the micro-batches before
-  method_->begin_update();
+  std::vector<UpdatePart> ways;
   for (const RankBatch& part : parts) {
-    worked(Work::Kind::step, &part - parts.data(), int64_t(parts.size()));
-    if (&part != &parts.front() && stop()) {
+    how.first_token = tokens + part.first_token, how.share = part.share, how.part = int64_t(ways.size());
+    ways.push_back({part.batch, how});
+    tokens += part.tokens;
+  }
+  method_->begin_update(*parts_.model, ways);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    worked(Work::Kind::step, int64_t(i), int64_t(parts.size()));
+    if (i > 0 && stop()) {
       optimizer_->drop_gradients();
       return std::nullopt;
     }
-    how.first_token = tokens + part.first_token;
-    const Loss loss = loss_of(part, how, weight / std::max(totals[3], 1.0));
+    const Loss loss = loss_of(parts[i], ways[i].forwarding, weight / std::max(totals[3], 1.0));
     sum += loss.sum.item<double>();
     (loss.sum / weight).backward();
     means.add(loss.metrics);
-    tokens += part.tokens;
   }
   ranks_.sum({&sum, 1});
   result.loss = sum / weight;
@@ -194,7 +198,7 @@ std::optional<EvaluationReport> Trainer::evaluate(const Stop& stop) {
     std::vector<data::Example> examples;
     for (int64_t k = i; k < std::min(all, i + at_once); ++k)
       examples.push_back(evaluation_->at(evaluation_->index(0, k)));
-    if (parts_.trainer.facts().token_loss)
+    if (parts_.trainer.facts().token_loss && parts_.model->task() == models::Task::causal_lm)
       data::count_text_bytes(examples, *parts_.tokenizer, config().loss().shift_tokens);
     MicroBatch micro;
     for (const data::Example& example : examples) micro.push_back(&example);
@@ -322,6 +326,7 @@ void Trainer::write_model(const std::filesystem::path& folder, bool at_end) {
     models::save_adapter(*parts_.model, *adapter, adapter_folder(folder), name);
   }
   if (whole) models::save_model(*parts_.model, folder, parts_.save_dtype);
+  if (whole && ranks_.first()) method_->write_files(folder);
   if (!ranks_.first() || !parts_.tokenizer) return;
   if (adapter) text::save_tokenizer(*parts_.tokenizer, adapter_folder(folder));
   if (whole) text::save_tokenizer(*parts_.tokenizer, folder);

@@ -345,7 +345,7 @@ void Trainer::begin(std::optional<Transformation> tx) {
   schedule_ = made.schedule;
   best_.emplace(config());
   if (config().generation_interval && config().do_train) {
-    if (!parts_.tokenizer || parts_.trainer.facts().task != models::Task::causal_lm)
+    if (!parts_.tokenizer || parts_.model->task() != models::Task::causal_lm)
       refuse("trainer.generation_interval", "a model without a language model's head and a tokenizer generates nothing",
              "leave it out");
     previews_.emplace(config(), parts_.model, parts_.tokenizer, training_);

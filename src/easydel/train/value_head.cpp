@@ -2,9 +2,9 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mv.h>
-#include <ATen/ops/zeros.h>
 
 #include "easydel/base/error.h"
+#include "easydel/models/embedding.h"
 #include "easydel/tensor/random.h"
 
 namespace easydel::train {
@@ -13,12 +13,6 @@ namespace {
 constexpr const char* path = "value_head.weight";
 constexpr double deviation = 0.02;  // as transformers' heads start
 
-int64_t hidden_size(const models::Model& model) {
-  const c10::AutoGradMode no_grad(false);
-  nn::Pass pass = nn::Pass::over({0, 1});
-  return model.forward({.tokens = at::zeros({1}, at::kLong).to(model.device())}, pass).hidden.size(1);
-}
-
 }  // namespace
 
 ValueHead::ValueHead(models::Model& model, uint64_t seed) {
@@ -26,7 +20,7 @@ ValueHead::ValueHead(models::Model& model, uint64_t seed) {
   nn::Entry entry;
   entry.path = path;
   entry.easydel_path = "value_head/kernel";
-  entry.shape = {1, hidden_size(model)};
+  entry.shape = {1, models::hidden_size(model)};
   entry.head = true;
   entry.adapter = true;  // not part of the model's files
   entry.layout.resize(2);
