@@ -141,7 +141,9 @@ TEST(EngineOptions, RefuseWhatCannotBe) {
             "esurge:1:21: prefix_cache_path: there is no prefix cache with enable_prefix_caching: false\n"
             "    leave one out");
   EXPECT_EQ(problem("prefix_cache_path: ''"), "esurge:1:20: prefix_cache_path: is empty\n    give a folder, or null");
-  EXPECT_NE(problem("speculative_model: a").find("is not built yet"), std::string::npos);
+  EXPECT_EQ(problem("speculative_model: a"),
+            "esurge:1:20: speculative_model: drafts nothing with num_speculative_tokens: 0\n"
+            "    set num_speculative_tokens, such as 4, or leave it out");
 }
 
 TEST(EngineOptions, RefuseLessMemoryThanAPageOfEachGroup) {

@@ -45,6 +45,7 @@ class SameBits : public testing::TestWithParam<Subject> {
   std::vector<std::string> alone(const std::vector<Request>& requests) const;
 
   std::shared_ptr<models::Model> model_;
+  std::shared_ptr<models::Model> draft_;  // the same in another dtype: its guesses are sometimes wrong
   std::shared_ptr<const text::Tokenizer> tokenizer_;
 };
 

@@ -49,6 +49,8 @@ void SameBits::SetUp() {
     options.overrides.set("max_position_embeddings", Value::integer(512));
   }
   model_ = models::load_model(folder, options);
+  options.dtype = models::dtype_setting(GetParam().dtype == "bf16" ? "fp32" : "bf16", "dtype");
+  draft_ = models::load_model(folder, options);
   if (text::Tokenizer::exists(folder)) tokenizer_ = text::Tokenizer::load(folder);
 }
 
@@ -59,6 +61,7 @@ EngineSetup SameBits::setup(int64_t page_size, std::optional<int64_t> pages) con
   out.config.max_num_batched_tokens = 512;
   out.config.page_size = page_size;
   out.pages = pages;
+  out.draft_price = 0;  // guesses are tried whatever they take
   return out;
 }
 

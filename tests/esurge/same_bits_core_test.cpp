@@ -22,12 +22,12 @@ namespace {
 
 struct Totals {
   int64_t schedules = 0, preempted = 0, recomputed = 0, hits = 0, hits_in_pages = 0, copies = 0, cut = 0, passed = 0,
-          aborted = 0, accepted = 0, rejected = 0;
+          aborted = 0, accepted = 0, rejected = 0, drafted = 0;
 };
 
 // Runs the requests by a random schedule.
-void run_schedule(EngineSetup setup, const std::vector<Request>& requests, const std::vector<std::string>& expected,
-                  uint64_t seed, Totals& totals) {
+void run_schedule(EngineSetup setup, const std::shared_ptr<models::Model>& draft, const std::vector<Request>& requests,
+                  const std::vector<std::string>& expected, uint64_t seed, Totals& totals) {
   Random random(seed);
   EsurgeConfig& config = setup.config;
   config.page_size = std::array{1, 16, 64, 100, 128}[size_t(random.from(0, 4))];
@@ -37,6 +37,7 @@ void run_schedule(EngineSetup setup, const std::vector<Request>& requests, const
   config.enable_window_aware_runtime_cap = random.chance(50);
   config.num_speculative_tokens = random.chance(50) ? random.from(1, 8) : 0;
   config.prompt_lookup_min = 1;
+  if (config.num_speculative_tokens > 0 && seed % 2 == 1) setup.draft = draft;
   const tensor::Threads threads(random.chance(30) ? 2 : 1);
   // Of the order of the longest request, which the scheduler must be able to hold.
   int64_t pages = (200 + config.page_size - 1) / config.page_size + random.from(0, 2);
@@ -88,6 +89,7 @@ void run_schedule(EngineSetup setup, const std::vector<Request>& requests, const
   totals.preempted += metrics.preemptions, totals.recomputed += metrics.recomputed_tokens;
   totals.hits += metrics.cached_prompt_tokens, totals.hits_in_pages += counts.hits_in_pages;
   totals.accepted += metrics.accepted_draft_tokens;
+  if (setup.draft) totals.drafted += metrics.draft_tokens;
   totals.rejected += metrics.draft_tokens - metrics.accepted_draft_tokens;
   totals.copies += counts.copied_pages, totals.cut += counts.cut_prompts, totals.passed += counts.passed_pages;
   EXPECT_EQ(metrics.running_requests + metrics.waiting_requests, 0);
@@ -103,7 +105,7 @@ TEST_P(SameBits, AloneAndInEverySchedule) {
   for (uint64_t seed = first; seed <= last && !HasFatalFailure(); ++seed) {
     Random random(seed + 1000000);
     const std::vector<Request> all = requests(random, 16);
-    run_schedule(setup(128, std::nullopt), all, alone(all), seed, totals);
+    run_schedule(setup(128, std::nullopt), draft_, all, alone(all), seed, totals);
   }
   unsetenv("EASYDEL_ESURGE_CHECK");
   std::printf(
@@ -130,9 +132,30 @@ TEST_P(SameBits, AloneAndInEverySchedule) {
   }
   EXPECT_GT(totals.accepted, 0);
   EXPECT_GT(totals.rejected, 0);
+  EXPECT_GT(totals.drafted, 0) << "by the draft model";
   if (std::ranges::any_of(layout.groups, &CacheGroup::bounded)) {
     EXPECT_GT(totals.passed, 0);
   }
+}
+
+TEST_P(SameBits, AreGuessedByADraftModel) {
+  Random random(6);
+  const std::vector<Request> all = requests(random, 10);
+  EngineSetup own = setup(16, 400);
+  own.config.num_speculative_tokens = 4, own.config.max_num_seqs = 4;
+  own.draft = model_;
+  StepEngine engine(own);
+  const std::vector<std::string> expected = alone(all);
+  std::vector<std::string> found(all.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    engine.add(all[i], [&found, i](const RequestOutput& output) { found[i] = bits_of(output); });
+  while (engine.step()) {
+  }
+  EXPECT_EQ(found, expected);
+  // Drawn tokens, too: a guess is drawn with the same number.
+  const EngineMetrics metrics = engine.metrics();
+  EXPECT_GT(metrics.draft_tokens, 20);
+  EXPECT_GT(double(metrics.accepted_draft_tokens), 0.8 * double(metrics.draft_tokens));
 }
 
 TEST_P(SameBits, AreTheTokensOfTheGenerator) {

@@ -72,5 +72,18 @@ TEST(ProbeEngine, GivesTheSameBitsOverCodesOfKeysAndValues) {
   }
 }
 
+TEST(ProbeEngine, GivesTheSameBitsWithADraftModelOfTheSameVocabulary) {
+  const std::vector<std::string> lines = {
+      R"({"prompt": "Once upon a time", "sampling": {"max_tokens": 12, "temperature": 0}})"};
+  const auto draft = [](const char* folder) {
+    return std::vector<std::string>{"esurge.speculative_model=" + test::test_data(folder).string(),
+                                    "esurge.num_speculative_tokens=3"};
+  };
+  EXPECT_EQ(outputs(answers(draft("models/stories260K-hf"), lines)[0]), outputs(answers({}, lines)[0]));
+  EXPECT_EQ(test::refusal([&] { answers(draft("hf_goldens/gemma3_text"), lines); }),
+            "esurge.speculative_model: has a vocabulary of 128 tokens, and the model of 512\n"
+            "    both models score the same ids; give one that was made from the same model");
+}
+
 }  // namespace
 }  // namespace easydel::probe

@@ -173,7 +173,7 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   one->add_option("--set", o.engine.set, "Set a key of the configuration: esurge.page_size=16")
       ->allow_extra_args(false);
   one->add_option("--pages", o.engine.pages, "Number of pages of each kind, instead of what the free memory allows");
-  one->add_option("--draft", o.engine.draft, "Model folder of a draft model; not built yet");
+  one->add_option("--draft", o.engine.draft, "Model folder of a draft model");
   one = add_command(*probes, o, "rollout", "Sample completions as training does, and score them by its forward", "",
                     [&o] { return probe::run_rollout(o.rollout, print); });
   one->add_option("model", o.rollout.model, "Model folder")->required();

@@ -115,9 +115,9 @@ void check_memory(const Config& config, const models::CheckedModel& model, const
 }
 
 void check_same_vocabulary(const ModelConfig& model, int64_t model_vocabulary, const ModelConfig& side,
-                           const std::string& section, int64_t side_vocabulary) {
+                           const std::string& section, int64_t side_vocabulary, const std::string& key) {
   const std::filesystem::path own = tokenizer_of(model, "model"), other = tokenizer_of(side, section);
-  const std::string where = section + ".name_or_path",
+  const std::string where = section + key,
                     remedy = "both models score the same ids; give one that was made from the same model";
   if (own == other) return;
   if (!text::Tokenizer::exists(own) || !text::Tokenizer::exists(other)) {

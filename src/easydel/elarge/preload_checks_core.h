@@ -28,8 +28,10 @@ data::RunData prepared_data(const Config& config, int64_t vocabulary);
 void check_memory(const Config& config, const models::CheckedModel& model, const std::filesystem::path& folder,
                   const train::FirstRows& rows, const mesh::Mesh& mesh);
 
-// Refuses a side model that reads other tokens than the trained model writes. Both vocabularies are embedding rows.
+// Refuses a side model that reads other tokens than the model writes. Both vocabularies are embedding rows. The side
+// model's folder is the value of section + key.
 void check_same_vocabulary(const ModelConfig& model, int64_t model_vocabulary, const ModelConfig& side,
-                           const std::string& section, int64_t side_vocabulary);
+                           const std::string& section, int64_t side_vocabulary,
+                           const std::string& key = ".name_or_path");
 
 }  // namespace easydel::elarge

@@ -2,8 +2,12 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/collective/team.h"
 #include "easydel/elarge/fingerprint.h"
+#include "easydel/elarge/load_options.h"
+#include "easydel/elarge/preload_checks_core.h"
 #include "easydel/elarge/served_model.h"
+#include "easydel/hub/resolve.h"
 #include "easydel/models/model.h"
 #include "easydel/server/route_context.h"
 #include "easydel/text/chat_capabilities.h"
@@ -26,6 +30,19 @@ class EngineBehindServer final : public server::ServedEngine {
   std::shared_ptr<esurge::Engine> engine_;
 };
 
+// The model of esurge.speculative_model.
+std::shared_ptr<const models::Model> draft_model(const models::Model& model, const Config& config) {
+  if (!config.esurge.speculative_model) return nullptr;
+  const std::string key = "esurge.speculative_model";
+  ModelConfig draft;
+  draft.name_or_path = hub::resolve_model(*config.esurge.speculative_model, key).string();
+  models::LoadOptions options = load_options(config, draft, key, false, collective::Team::alone());
+  options.overrides = {};  // they are the other model's
+  auto out = models::load_model(folder_of(draft, key), options);
+  check_same_vocabulary(config.model, model.vocabulary(), draft, key, out->vocabulary(), "");
+  return out;
+}
+
 }  // namespace
 
 // A folder's last name, or the whole name of a model on the Hub.
@@ -44,6 +61,7 @@ std::string formats_of(const Config& config) {
 esurge::EngineSetup engine_setup(std::shared_ptr<const models::Model> model,
                                  std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config) {
   esurge::EngineSetup setup{.model = std::move(model), .tokenizer = std::move(tokenizer), .config = config.esurge};
+  setup.draft = draft_model(*setup.model, config);
   setup.fingerprint = fingerprint(*setup.model, formats_of(config));
   return setup;
 }

@@ -25,12 +25,59 @@ void choose(Draw& draw) try {
 }  // namespace
 
 void StepEngine::Parts::propose_drafts() {
-  if (lookup.max_drafts == 0) return;
+  if (drafts.max_drafts == 0) return;
+  if (drafts.by_model)
+    draft_by_model();
+  else
+    look_drafts_up();
+}
+
+void StepEngine::Parts::look_drafts_up() {
+  const std::lock_guard lock(mutex);
   for (const auto& [id, request] : live)
     for (size_t choice = 0; choice < request->answers.size(); ++choice) {
-      const auto& drafts = request->answers[choice]->propose(scheduler.running());
-      if (!drafts.empty()) scheduler.propose({id, int64_t(choice)}, int64_t(drafts.size()));
+      // None, too: those of a step that had no room for the sequence are forgotten.
+      const auto& found = request->answers[choice]->propose(scheduler.running());
+      scheduler.propose({id, int64_t(choice)}, int64_t(found.size()));
     }
+}
+
+void StepEngine::Parts::draft_by_model() {
+  if (!draft) return;
+  std::vector<std::shared_ptr<LiveRequest>> asked;
+  std::vector<Answer*> answers;
+  std::vector<DraftModel::Wish> wishes;
+  {
+    const std::lock_guard lock(mutex);
+    if (paused) return;
+    for (const auto& [id, request] : live)
+      for (size_t choice = 0; choice < request->answers.size(); ++choice) {
+        Answer& answer = *request->answers[choice];
+        const SequenceId sequence{id, int64_t(choice)};
+        answer.set_drafts({});
+        scheduler.propose(sequence, 0);
+        const int64_t count = scheduler.runs(sequence) ? answer.wanted_drafts(scheduler.running()) : 0;
+        if (count == 0) continue;
+        asked.push_back(request);
+        answers.push_back(&answer);
+        wishes.push_back({sequence, answer.tokens(), request->prepared.prompt_tokens(), count,
+                          [&answer](std::span<const float> logits, std::span<const TokenId> guessed) {
+                            return answer.guess(logits, guessed);
+                          }});
+      }
+  }
+  try {
+    draft->draft(wishes, options.scheduler.max_num_batched_tokens);
+  } catch (const std::exception& error) {
+    log::warning("esurge: the draft model failed and is not used any more: ", error.what());
+    draft.reset();
+    return;
+  }
+  const std::lock_guard lock(mutex);
+  for (size_t i = 0; i < wishes.size(); ++i) {
+    scheduler.propose(wishes[i].id, int64_t(wishes[i].drafts.size()));
+    answers[i]->set_drafts(std::move(wishes[i].drafts));
+  }
 }
 
 // Everything that a plan refers to is copied, because a later plan may change it.
@@ -171,6 +218,7 @@ void StepEngine::Parts::take_ended() {
     metrics.recomputed_tokens += end.recomputed_tokens;
     if (request->unended > 0) continue;
     live.erase(found);
+    if (draft) draft->forget(end.id.request);
     const FinishReason reason = request->error.empty() ? end.reason : FinishReason::error;
     ++(reason == FinishReason::error   ? metrics.requests_failed
        : reason == FinishReason::abort ? metrics.requests_aborted
@@ -210,9 +258,9 @@ bool StepEngine::step() {
   Parts& p = *parts_;
   StepPlan plan;
   bool due = false;
+  p.propose_drafts();
   {
     const std::lock_guard lock(p.mutex);
-    p.propose_drafts();
     plan = p.scheduler.schedule(p.now());
     p.plan_sequences(plan);
     due = std::exchange(p.aborted, false);

@@ -19,6 +19,9 @@ void EsurgeConfig::settle(config::Keys& keys) {
     keys.refuse("prefix_cache_path", "is empty", "give a folder, or null");
   if (prefix_cache_path && !enable_prefix_caching)
     keys.refuse("prefix_cache_path", "there is no prefix cache with enable_prefix_caching: false", "leave one out");
+  if (speculative_model && num_speculative_tokens == 0)
+    keys.refuse("speculative_model", "drafts nothing with num_speculative_tokens: 0",
+                "set num_speculative_tokens, such as 4, or leave it out");
   if (prompt_lookup_min > prompt_lookup_max)
     keys.refuse("prompt_lookup_min", str("prompt_lookup_min (", prompt_lookup_min, ") must be <= prompt_lookup_max (",
                                          prompt_lookup_max, ")."));

@@ -154,8 +154,7 @@ struct EsurgeConfig {
             "weights, formats and page_size. It has the texts that the engine read and wrote."),
         field<&C::speculative_model>(
             "Small model that drafts tokens, with the same vocabulary; null: drafts are looked "
-            "up in the prompt and the answer.",
-            not_built("a draft model")),
+            "up in the prompt and the answer. A folder, or a name on the Hub."),
         field<&C::num_speculative_tokens>("Maximum number of tokens drafted for a step of a sequence; 0: none. Drafts "
                                           "change the speed, never the tokens.",
                                           between(0, 64)),

@@ -16,17 +16,19 @@
 
 namespace easydel::esurge {
 
-// How tokens are speculated: by looking up what followed the same tokens earlier.
-struct LookupOptions {
+// How tokens are speculated: by a draft model, or by looking up what followed the same tokens earlier.
+struct DraftOptions {
   int64_t max_drafts = 0;  // for a step; 0: nothing is speculated
   int64_t min_ngram = 2, max_ngram = 4;
+  bool by_model = false;
+  double price = 0;  // of a draft, as DraftCount takes it
 };
 
 // One choice.
 class Answer {
  public:
   Answer(const PreparedRequest& prepared, int64_t choice, std::shared_ptr<const text::Tokenizer> tokenizer,
-         int64_t vocabulary, const LookupOptions& lookup, bool measures);
+         int64_t vocabulary, const DraftOptions& lookup, bool measures);
 
   // The prompt, and the tokens that came.
   const std::vector<TokenId>& tokens() const { return tokens_; }
@@ -39,6 +41,11 @@ class Answer {
   // The tokens that are speculated for the next step, in which `rows` tokens are computed without any.
   const std::vector<TokenId>& propose(int64_t rows);
   const std::vector<TokenId>& drafts() const { return drafts_; }
+  // Of a draft model: how many tokens it should guess for such a step, the choice of one from its scores after the
+  // tokens so far and `drafts` (the way choose() does it, with the same draw), and what it guessed.
+  int64_t wanted_drafts(int64_t rows);
+  TokenId guess(std::span<const float> logits, std::span<const TokenId> drafts) const;
+  void set_drafts(std::vector<TokenId> drafts) { drafts_ = std::move(drafts); }
   // The step verified `tried` of them, and the first `accepted` were right.
   void verified(int64_t tried, int64_t accepted) { draft_count_.record(tried, accepted); }
   // Ends it for a reason that its tokens do not have.
@@ -57,9 +64,12 @@ class Answer {
 
  private:
   void accept(TokenId token);
+  // What choose() looks at: `logits` themselves, or memory of this thread.
+  std::span<const float> processed(std::span<const float> logits, std::span<const TokenId> history) const;
+  TokenId pick(std::span<const float> scores, size_t position) const;
 
   const PreparedRequest& prepared_;
-  int64_t choice_;
+  int64_t choice_, vocabulary_;
   bool measures_;
   Measured measured_;
   generation::Chain chain_;
@@ -77,7 +87,7 @@ class Answer {
 
 struct LiveRequest {
   LiveRequest(RequestId id, PreparedRequest prepared, OnOutput on_output,
-              const std::shared_ptr<const text::Tokenizer>& tokenizer, int64_t vocabulary, const LookupOptions& lookup,
+              const std::shared_ptr<const text::Tokenizer>& tokenizer, int64_t vocabulary, const DraftOptions& lookup,
               bool measures, double now);
 
   RequestId id;

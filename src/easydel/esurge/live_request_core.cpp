@@ -12,18 +12,19 @@
 namespace easydel::esurge {
 
 Answer::Answer(const PreparedRequest& prepared, int64_t choice, std::shared_ptr<const text::Tokenizer> tokenizer,
-               int64_t vocabulary, const LookupOptions& lookup, bool measures)
+               int64_t vocabulary, const DraftOptions& lookup, bool measures)
     : prepared_(prepared),
       choice_(choice),
+      vocabulary_(vocabulary),
       measures_(measures),
       chain_(prepared.chain(vocabulary, measured_.mask_seconds)),
       tokens_(prepared.scheduled.prompt),
-      draft_count_(lookup.max_drafts) {
+      draft_count_(lookup.max_drafts, lookup.price) {
   const SamplingParams& sampling = prepared.request.sampling;
   if (tokenizer && sampling.detokenize)
     text_.emplace(std::move(tokenizer), prepared.stops, prepared.scheduled.prompt,
                   generation::AnswerText::Options{sampling.skip_special_tokens, sampling.include_stop_str_in_output});
-  if (lookup.max_drafts > 0) lookup_.emplace(lookup.min_ngram, lookup.max_ngram);
+  if (lookup.max_drafts > 0 && !lookup.by_model) lookup_.emplace(lookup.min_ngram, lookup.max_ngram);
 }
 
 const std::vector<TokenId>& Answer::propose(int64_t rows) {
@@ -36,19 +37,38 @@ const std::vector<TokenId>& Answer::propose(int64_t rows) {
   return drafts_;
 }
 
+int64_t Answer::wanted_drafts(int64_t rows) {
+  if (ended() || generated() == 0) return 0;
+  const int64_t count = draft_count_.next(rows);
+  if (count == 0) draft_count_.record(0, 0);
+  return count;
+}
+
+std::span<const float> Answer::processed(std::span<const float> logits, std::span<const TokenId> history) const {
+  const auto size = size_t(vocabulary_);
+  if (chain_.empty() && logits.size() == size) return logits;
+  thread_local std::vector<float> own;
+  own.assign(logits.begin(), logits.begin() + ptrdiff_t(std::min(logits.size(), size)));
+  own.resize(size, generation::never_drawn);
+  apply(chain_, {history, prepared_.scheduled.prompt.size()}, own);
+  return own;
+}
+
+TokenId Answer::pick(std::span<const float> scores, size_t position) const {
+  if (prepared_.config.greedy()) return generation::likeliest(scores);
+  return generation::pick(scores, generation::draw(prepared_.config.seed, uint64_t(choice_), position));
+}
+
+TokenId Answer::guess(std::span<const float> logits, std::span<const TokenId> drafts) const {
+  std::vector<TokenId> history = tokens_;
+  history.insert(history.end(), drafts.begin(), drafts.end());
+  return pick(processed(logits, history), history.size());
+}
+
 TokenId Answer::choose(const ScoredRow& row) {
   const SamplingParams& sampling = prepared_.request.sampling;
-  thread_local std::vector<float> own;
-  std::span<const float> scores = row.logits;
-  if (!chain_.empty()) {
-    own.assign(row.logits.begin(), row.logits.end());
-    apply(chain_, {tokens_, prepared_.scheduled.prompt.size()}, own);
-    scores = own;
-  }
-  const TokenId token =
-      prepared_.config.greedy()
-          ? generation::likeliest(scores)
-          : generation::pick(scores, generation::draw(prepared_.config.seed, uint64_t(choice_), tokens_.size()));
+  const std::span<const float> scores = processed(row.logits, tokens_);
+  const TokenId token = pick(scores, tokens_.size());
   const float logprob = row_logprob(row.logits, token);
   // One NaN or infinity in the row shows in every log-probability of it.
   if (!std::isfinite(logprob) && !prepared_.config.remove_invalid_values)
@@ -120,7 +140,7 @@ CompletionOutput Answer::output(bool all) {
 
 LiveRequest::LiveRequest(RequestId own_id, PreparedRequest own, OnOutput listener,
                          const std::shared_ptr<const text::Tokenizer>& tokenizer, int64_t vocabulary,
-                         const LookupOptions& lookup, bool measures, double now)
+                         const DraftOptions& lookup, bool measures, double now)
     : id(own_id), prepared(std::move(own)), on_output(std::move(listener)), arrived(now) {
   unended = prepared.scheduled.choices;
   for (int64_t choice = 0; choice < unended; ++choice)

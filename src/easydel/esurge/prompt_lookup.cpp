@@ -76,7 +76,7 @@ int64_t DraftCount::next(int64_t rows) const {
   // A step takes as long as reading the weights, and one time more for each `balance` rows. So a row takes the share
   // 1 / (balance + rows) of a step's time; without it the step would have yielded `rows` tokens.
   constexpr double balance = 16;
-  const double cost = double(rows) / (balance + double(rows));
+  const double cost = double(rows) / (balance + double(rows)) + price_;
   int64_t drafts = 0;
   for (double right = acceptance_; drafts < max_drafts_ && right > cost; right *= acceptance_) ++drafts;
   return drafts > 0 ? drafts : waited_ >= wait_ ? 1 : 0;

@@ -49,8 +49,9 @@ class PromptLookup {
 // tried from time to time, less and less often.
 class DraftCount {
  public:
-  // `max_drafts`: at most so many for a step; 0: never any.
-  explicit DraftCount(int64_t max_drafts) : max_drafts_(max_drafts) {}
+  // `max_drafts`: at most so many for a step; 0: never any. `price`: what guessing one takes, as a share of a step of
+  // few rows.
+  explicit DraftCount(int64_t max_drafts, double price = 0) : max_drafts_(max_drafts), price_(price) {}
 
   // For a step in which `rows` tokens are computed without drafts.
   int64_t next(int64_t rows) const;
@@ -61,6 +62,7 @@ class DraftCount {
 
  private:
   int64_t max_drafts_;
+  double price_;
   double acceptance_ = 0.8;        // that a draft is right if those before it are
   int64_t waited_ = 0, wait_ = 8;  // steps without drafts; before the next trial
 };

@@ -148,6 +148,11 @@ void Scheduler::propose(SequenceId id, int64_t drafts) {
   if (Sequence* s = find(id)) s->drafts = drafts;
 }
 
+bool Scheduler::runs(SequenceId id) const {
+  const Sequence* const s = find(id);
+  return s && s->place == Sequence::Place::running && s->leaving == Sequence::Leaving::no;
+}
+
 std::vector<TokenId> Scheduler::tokens(SequenceId id) const {
   const Sequence* s = find(id);
   check(s, "scheduler: sequence ", id.choice, " of request ", id.request, " is not known");

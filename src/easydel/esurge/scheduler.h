@@ -135,6 +135,7 @@ class Scheduler {
   std::vector<TokenId> tokens(SequenceId id) const;
   const SequencePages& pages(SequenceId id) const;
   bool known(SequenceId id) const { return find(id) != nullptr; }
+  bool runs(SequenceId id) const;  // it has pages
 
   // Enters a saved prefix index into the empty one, before the first request. The contents of the pages that it returns
   // must be loaded before the next plan is computed.

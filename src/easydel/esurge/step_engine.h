@@ -25,6 +25,10 @@ struct EngineSetup {
   std::shared_ptr<const models::Model> model = nullptr;
   std::shared_ptr<const text::Tokenizer> tokenizer = nullptr;  // null: prompts are ids, and results have no text
   EsurgeConfig config = {};
+  // A small model with the same vocabulary that guesses tokens; null: they are looked up.
+  std::shared_ptr<const models::Model> draft = nullptr;
+  // What one of its guesses takes, as a share of a step of few rows. Null: by the operations of both models.
+  std::optional<double> draft_price = std::nullopt;
   // Number of pages of each kind, instead of what the free memory allows.
   std::optional<int64_t> pages = std::nullopt;
   std::optional<std::string> chat_template = std::nullopt;  // instead of the tokenizer's

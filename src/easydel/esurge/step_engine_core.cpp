@@ -12,16 +12,35 @@
 namespace easydel::esurge {
 namespace {
 
-EngineOptions options_of(const EngineSetup& setup, const ModelFacts& facts) {
+int64_t bytes_of_pages(const CacheLayout& layout, int64_t pages) {
+  int64_t bytes = 0;
+  for (const CacheGroup& group : layout.groups) bytes += pages * group.page_bytes;
+  return bytes;
+}
+
+// The draft model reads the same tokens, so it gets the part of the memory that they take of it.
+CacheBudget take_draft_budget(EngineOptions& options, const EngineSetup& setup, const ModelLimits& limits,
+                              const CacheLayout& draft) {
+  if (setup.pages) return {bytes_of_pages(draft, *setup.pages), false};
+  const FreeMemory all = options.memory;
+  const auto own = double(options.layout.all_bytes(options.max_model_len)),
+             other = double(draft.all_bytes(options.max_model_len));
+  const auto given = int64_t(double(all.bytes) * other / (own + other));
+  options = engine_options(setup.config, limits, {all.bytes - given, all.limit});
+  options.memory = all;
+  return cache_budget(draft, setup.config.hbm_utilization, given, setup.config.max_num_seqs, options.max_model_len);
+}
+
+EngineOptions options_of(const EngineSetup& setup, const ModelFacts& facts, const DraftModel* draft,
+                         CacheBudget& draft_budget) {
   ModelLimits limits{facts.layout, std::nullopt};
   if (facts.max_positions > 0) limits.max_positions = facts.max_positions;
   const FreeMemory memory = free_memory().value_or(FreeMemory{int64_t(4) << 30});
   EngineOptions options = engine_options(setup.config, limits, memory);
+  if (draft) draft_budget = take_draft_budget(options, setup, limits, draft->layout());
   if (setup.pages) {
-    int64_t bytes = 0;
-    for (const CacheGroup& group : facts.layout.groups) bytes += *setup.pages * group.page_bytes;
-    if (bytes <= 0) refuse("pages", str(*setup.pages, " is out of range"), "give at least 1");
-    options.budget = {bytes, false};
+    if (*setup.pages < 1) refuse("pages", str(*setup.pages, " is out of range"), "give at least 1");
+    options.budget = {bytes_of_pages(facts.layout, *setup.pages), false};
   }
   options.scheduler.steps_in_flight = 1;
   options.scheduler.restart_length = facts.restart_length;
@@ -34,19 +53,30 @@ EngineOptions options_of(const EngineSetup& setup, const ModelFacts& facts) {
 StepEngine::Parts::Parts(EngineSetup given)
     : setup(std::move(given)),
       runner(*setup.model, setup.config.page_size),
-      options(options_of(setup, runner.facts())),
+      draft(setup.draft ? std::make_unique<DraftModel>(setup.draft, setup.config.page_size) : nullptr),
+      options(options_of(setup, runner.facts(), draft.get(), draft_budget)),
       preparer(setup.tokenizer, setup.config, options.max_model_len, runner.facts().vocabulary,
                generation::generation_config(setup.model->folder()), setup.chat_template),
       scheduler(options.scheduler, options.layout, options.budget) {
   setup.model->head();
   runner.reserve(options.budget);
+  if (draft) draft->reserve(draft_budget);
   info.name = setup.config.esurge_name.value_or(setup.model->folder().filename().string());
   info.fingerprint = setup.fingerprint;
   info.vocabulary = runner.facts().vocabulary;
   info.options = options;
   if (!setup.config.silent_mode) log::info("esurge: ", options.describe());
+  if (draft && !setup.config.silent_mode)
+    log::info("esurge: drafts by ", setup.draft->folder().filename().string(), ", ",
+              draft_budget.describe(draft->layout()));
   if (setup.config.overlap_execution) log::warning("esurge.overlap_execution has no effect yet");
-  lookup = {setup.config.num_speculative_tokens, setup.config.prompt_lookup_min, setup.config.prompt_lookup_max};
+  drafts = {setup.config.num_speculative_tokens, setup.config.prompt_lookup_min, setup.config.prompt_lookup_max};
+  if (!draft) return;
+  drafts.by_model = true;
+  // A step of few rows takes as long as reading the weights, which its operations are a measure of.
+  drafts.price = setup.draft_price
+                     ? *setup.draft_price
+                     : setup.draft->training_flops_per_token(1) / setup.model->training_flops_per_token(1);
 }
 
 StepEngine::StepEngine(EngineSetup setup) : parts_(std::make_unique<Parts>(std::move(setup))) {
@@ -101,7 +131,7 @@ RequestId StepEngine::add(Request request, OnOutput on_output) {
     const double now = p.now();
     if (const auto seconds = prepared.request.sampling.timeout_seconds) prepared.scheduled.deadline = now + *seconds;
     auto live = std::make_shared<LiveRequest>(0, std::move(prepared), std::move(on_output), p.setup.tokenizer,
-                                              p.info.vocabulary, p.lookup, p.setup.config.sampler_metrics, now);
+                                              p.info.vocabulary, p.drafts, p.setup.config.sampler_metrics, now);
     const std::lock_guard lock(p.mutex);
     live->id = p.scheduler.add(live->prepared.scheduled);
     live->fingerprint = p.info.fingerprint;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "easydel/base/clock.h"
+#include "easydel/esurge/draft_model.h"
 #include "easydel/esurge/live_request.h"
 #include "easydel/esurge/saved_prefix_index.h"
 #include "easydel/esurge/step_engine.h"
@@ -34,7 +35,10 @@ struct StepEngine::Parts {
   }
   void load_prefix_cache(const std::filesystem::path& folder);
 
+  // Without the lock.
   void propose_drafts();
+  void look_drafts_up();
+  void draft_by_model();
   void plan_sequences(const StepPlan& plan);
   void run(const StepPlan& plan);
   void run_entries(const StepPlan& plan, size_t first, size_t count, std::span<const PageOp> before,
@@ -56,10 +60,12 @@ struct StepEngine::Parts {
 
   EngineSetup setup;
   ModelRunner runner;
+  std::unique_ptr<DraftModel> draft;  // null: there is none, or it failed
+  CacheBudget draft_budget;
   EngineOptions options;
   RequestPreparer preparer;
   EngineInfo info;
-  LookupOptions lookup;
+  DraftOptions drafts;
   const Clock::time_point began = Clock::now();
 
   mutable std::mutex mutex;  // of the scheduler, the list of requests and the metrics

@@ -100,12 +100,15 @@ int run_rollout(const RolloutCommand& command, const Output& out) {
 }
 
 int run_engine(const EngineCommand& command, const Output& out) {
-  if (!command.draft.empty())
-    refuse("--draft", "a draft model is not built yet", "leave it out; tokens are the same without it");
   Value document = Value::map(), model = Value::map();
   model.set("name_or_path", Value::text(command.model));
   document.set("model", model);
-  EngineRequest request{elarge::configuration(document, command.set), lines_of(command.lines), command.pages};
+  std::vector<std::string> set = command.set;
+  if (!command.draft.empty()) {
+    // Unless a number of drafts is given.
+    set.insert(set.begin(), {"esurge.speculative_model=" + command.draft, "esurge.num_speculative_tokens=4"});
+  }
+  EngineRequest request{elarge::configuration(document, set), lines_of(command.lines), command.pages};
   core().engine(request, out);
   return 0;
 }
