@@ -1,16 +1,25 @@
-"""Time and memory of evaluations with lm-evaluation-harness: this program beside the harness' own back end.
+"""Time and memory of evaluations with lm-evaluation-harness: this program and the harness' own back end in turns.
 
   python bench/evaluate.py MODEL [--tasks hellaswag] [--dtype bf16] [--limit 100] [--num-fewshot N] [--batch 16] [--threads 2]
+                           [--pairs 3] [--engine] [--peer FOLDER]
 
 Runs in the folder of the repository with a Python that has lm_eval 0.4.13 and transformers; the tasks are those of
-examples/tasks. Each side is a process of its own, alone on `threads` threads. The harness' own work (building requests,
-metrics) is measured on both sides and left out of "model"; "all" has it.
+examples/tasks. Each side is a process of its own, alone on `threads` threads; a pair is one run of each. --peer: the model
+for the harness' back end, if it needs another folder. Rows:
+
+  import   lm_eval's own import and the building of the tasks
+  load     from there until the model can answer: our adapter, the start of `easydel score`, weights
+  model    the model's answers, on the clock
+  cpu      the same in seconds of CPU time, which other work on the machine moves less
+  all      the whole evaluation: requests, answers, metrics
+  mb       most memory of the processes that hold the model; with the harness' Python in which both keep their requests: all mb
 """
 
 import argparse
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import time
@@ -18,47 +27,65 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
+ROWS = {"import": "s", "load": "s", "model": "s", "cpu": "s", "all": "s", "mb": "MB", "all mb": "MB"}
 
 
-def timed(model, kinds):
-    """Adds up the seconds of a model's calls."""
-    total = [0.0]
-    for kind in kinds:
+def cpu_seconds(process):
+    """CPU time of a process so far, user and system."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_mb(process):
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
+
+
+def timed(model, process):
+    """Adds up the seconds of a model's calls, and those of CPU time that `process` spends in them."""
+    total = {"model": 0.0, "cpu": 0.0}
+    for kind in ("loglikelihood", "loglikelihood_rolling", "generate_until"):
         call = getattr(model, kind)
 
         def wrapped(requests, *args, call=call, **kwargs):
-            begin = time.perf_counter()
+            begin, cpu = time.perf_counter(), cpu_seconds(process)
             try:
                 return call(requests, *args, **kwargs)
             finally:
-                total[0] += time.perf_counter() - begin
+                total["model"] += time.perf_counter() - begin
+                total["cpu"] += cpu_seconds(process) - cpu
 
         setattr(model, kind, wrapped)
     return total
 
 
 def measure(side, options):
+    begin = time.perf_counter()
     from lm_eval import evaluator, simple_evaluate
     from lm_eval.tasks import TaskManager
 
     evaluator.add_env_info = lambda results: None
+    manager = TaskManager(include_path=str(ROOT / "examples" / "tasks"), include_defaults=False)
+    manager.load(options.tasks.split(","))
+    imported = time.perf_counter() - begin
     begin = time.perf_counter()
     if side == "hf":
         import torch
         from lm_eval.models.huggingface import HFLM
 
         torch.set_num_threads(options.threads)
-        model = HFLM(pretrained=options.model, dtype=DTYPES[options.dtype], device="cpu", batch_size=options.batch)
-        kinds = ("loglikelihood", "loglikelihood_rolling", "generate_until")
+        folder = options.peer or options.model
+        model = HFLM(pretrained=folder, dtype=DTYPES[options.dtype], device="cpu", batch_size=options.batch)
+        process = os.getpid()
     else:
         sys.path.insert(0, str(ROOT / "python"))
         from easydel_harness.model import EasyDeL
 
-        model = EasyDeL.create_from_arg_obj({"pretrained": options.model, "dtype": options.dtype})
-        kinds = ("loglikelihood", "loglikelihood_rolling", "generate_until")
+        arguments = {"pretrained": options.model, "dtype": options.dtype}
+        model = EasyDeL.create_from_arg_obj({**arguments, **({"engine": True} if options.engine else {})})
+        process = model._channel._process.pid
     loaded = time.perf_counter() - begin
-    inside = timed(model, kinds)
-    manager = TaskManager(include_path=str(ROOT / "examples" / "tasks"), include_defaults=False)
+    inside = timed(model, process)
     begin = time.perf_counter()
     results = simple_evaluate(
         model=model,
@@ -70,19 +97,32 @@ def measure(side, options):
         gen_kwargs={"max_gen_toks": options.new_tokens},
     )
     everything = time.perf_counter() - begin
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = own if side == "hf" else peak_mb(process)
     if side != "hf":
         model._channel.close()
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN if side != "hf" else resource.RUSAGE_SELF).ru_maxrss / 1024
     metrics = {
         task: {name: value for name, value in own.items() if "," in name and "stderr" not in name}
         for task, own in results["results"].items()
     }
-    print("@" + json.dumps({"load": loaded, "model": inside[0], "all": everything, "mb": peak, "metrics": metrics}))
+    figures = {"import": imported, "load": loaded, **inside, "all": everything, "mb": peak}
+    figures["all mb"] = peak if side == "hf" else peak + own
+    print("@" + json.dumps({**figures, "metrics": metrics}))
+
+
+def run(side, environment):
+    command = [sys.executable, __file__, *sys.argv[1:], "--side", side]
+    ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
+    line = next((line for line in ran.stdout.splitlines() if line.startswith("@")), None)
+    if line is None:
+        sys.exit(f"{side} failed with status {ran.returncode}")
+    return json.loads(line[1:])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
+    parser.add_argument("--peer")
     parser.add_argument("--tasks", default="hellaswag")
     parser.add_argument("--dtype", default="bf16", choices=sorted(DTYPES))
     parser.add_argument("--limit", type=int, default=100)
@@ -90,11 +130,12 @@ def main():
     parser.add_argument("--new-tokens", type=int, default=64)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--side", choices=["easydel", "hf"])
+    parser.add_argument("--pairs", type=int, default=1)
+    parser.add_argument("--engine", action="store_true", help="answers are generated by the engine")
+    parser.add_argument("--side", choices=["easydel", "hf"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.side:
         return measure(options.side, options)
-    found = {}
     environment = {
         **os.environ,
         "OMP_NUM_THREADS": str(options.threads),
@@ -102,19 +143,18 @@ def main():
         "TQDM_DISABLE": "1",
         "EASYDEL_PROGRAM": os.environ.get("EASYDEL_PROGRAM", str(ROOT / "build/bin/easydel")),
     }
-    for side in ("easydel", "hf"):
-        ran = subprocess.run(
-            [sys.executable, __file__, *sys.argv[1:], "--side", side], env=environment, stdout=subprocess.PIPE, text=True
+    pairs = [(run("easydel", environment), run("hf", environment)) for _ in range(options.pairs)]
+    print(f"{options.tasks}, {options.dtype}, {options.limit} documents, {options.threads} threads, medians of {options.pairs}")
+    for row, unit in ROWS.items():
+        ours, peer = (statistics.median(pair[side][row] for pair in pairs) for side in (0, 1))
+        ratios = sorted(pair[1][row] / pair[0][row] for pair in pairs)
+        print(
+            f"  {row:6} {ours:9.2f} {unit:2}  hf {peer:9.2f} {unit:2}  ratio {statistics.median(ratios):.2f}"
+            f" ({ratios[0]:.2f} to {ratios[-1]:.2f})"
         )
-        line = next((line for line in ran.stdout.splitlines() if line.startswith("@")), None)
-        if line is None:
-            sys.exit(f"{side} failed with status {ran.returncode}")
-        found[side] = json.loads(line[1:])
-    ours, peer = found["easydel"], found["hf"]
-    print(f"{options.tasks}, {options.dtype}, {options.limit} documents, {options.threads} threads")
-    for key, unit in (("load", "s"), ("model", "s"), ("all", "s"), ("mb", "MB")):
-        print(f"  {key:6} {ours[key]:9.2f} {unit}  hf {peer[key]:9.2f} {unit}  ratio {peer[key] / ours[key]:.2f}")
-    print(f"  harness' own share of ours: {100 * (1 - ours['model'] / ours['all']):.0f} %")
+    share = statistics.median(1 - ours["model"] / ours["all"] for ours, _ in pairs)
+    print(f"  the harness' own share of ours: {100 * share:.0f} %")
+    ours, peer = pairs[-1]
     for task, own in ours["metrics"].items():
         for name, value in own.items():
             other = peer["metrics"][task][name]
