@@ -26,7 +26,7 @@ struct TokenScores {
 
 struct ScorerOptions {
   int64_t max_length = 0;              // tokens that the model reads of a request; 0: its positions, or 2048
-  int64_t pass_tokens = 2048;          // tokens of a pass, if the requests are no longer
+  int64_t pass_tokens = 1024;          // tokens of a pass, if the requests are no longer
   int64_t pass_requests = 0;           // sequences of a pass; 0: no limit
   bool share = true;                   // compute beginnings that several requests share once
   double memory_share = 0.5;           // of the free memory, for the caches of shared beginnings
