@@ -16,6 +16,7 @@ import warnings
 from dataclasses import asdict
 
 from .channel import ModelError, SocketChannel
+from .limits import limit_code
 
 
 environment = None
@@ -73,23 +74,21 @@ class Run:
         logging.getLogger("lm_eval").setLevel(str(level).upper())
         self.settings = settings
         self.imported = time.perf_counter() - begin
+        self.runs_code = bool(settings["evaluate"].get("confirm_run_unsafe_code"))
+        if self.runs_code:  # before tasks are built: their metrics try then whether they may
+            os.environ["HF_ALLOW_CODE_EVAL"] = "1"
+            _set_code_eval(settings.get("code_eval") or {})
         self.tasks = Tasks(
             settings["tasks"],
             settings.get("include_path"),
             settings.get("include_defaults", True),
             settings.get("metadata"),
+            self.runs_code,
         )
-        self.tasks.check(
-            settings["evaluate"].get("num_fewshot"),
-            settings["evaluate"].get("confirm_run_unsafe_code"),
-            settings["evaluate"].get("samples"),
-        )
+        self.tasks.check(settings["evaluate"].get("num_fewshot"), settings["evaluate"].get("samples"))
         if settings["evaluate"].pop("check_integrity", False):
             self.tasks.check_integrity()
         self.built = time.perf_counter() - begin - self.imported
-        if settings["evaluate"].get("confirm_run_unsafe_code"):
-            os.environ["HF_ALLOW_CODE_EVAL"] = "1"
-            _set_code_eval(settings.get("code_eval") or {})
 
     def described(self):
         return {
@@ -107,10 +106,13 @@ class Run:
 
         from .model import EasyDeL
 
+        if self.runs_code:
+            _code_eval.update(self.settings.get("code_eval") or {})
+            limit_code(_code_eval.get("timeout"))
         arguments = {**self.settings["evaluate"], **changes}
         model = EasyDeL(channel, {**self.settings["model"], "batch_size": self.settings.get("batch_size")})
         tracker = GeneralConfigTracker()
-        document = {}
+        document, seconds, documents = {}, {}, {}
         for name in self.tasks.names:
             began = time.perf_counter()
             part = simple_evaluate(
@@ -122,14 +124,14 @@ class Run:
                 **arguments,
             )
             part = json.loads(json.dumps(part, default=handle_non_serializable))
-            seconds = time.perf_counter() - began
-            channel.send({"task": {"name": name, "seconds": seconds, "results": part}})
+            seconds[name] = time.perf_counter() - began
+            documents[name] = sum(one["effective"] for one in part.get("n-samples", {}).values())
+            channel.send({"task": {"name": name, "seconds": seconds[name], "results": part}})
             for key, value in part.items():
                 if isinstance(value, dict) and key != "config":
                     document.setdefault(key, {}).update(value)
                 else:
                     document.setdefault(key, value)
-            document.setdefault("seconds", {})[name] = seconds
         hashes = {}
         for task, samples in (document.get("samples") or {}).items():
             hashes[task] = hash_string("".join(one["doc_hash"] + one["prompt_hash"] + one["target_hash"] for one in samples))
@@ -149,16 +151,20 @@ class Run:
             "document": document,
             "table": make_table(document),
             "groups": make_table(document, "groups") if document.get("groups") else "",
+            "seconds": seconds,
+            "items": documents,
         }
 
 
-def _set_code_eval(settings):
-    """Passes workers and timeout on to the metric code_eval, and keeps the code that it runs within limits."""
-    import resource
+_code_eval = {}  # of the evaluation that runs: "num_workers" and "timeout" of the metric
 
+
+def _set_code_eval(settings):
+    """Passes workers and timeout on to the metric code_eval, whoever loads it."""
     import evaluate
 
-    load = evaluate.load
+    _code_eval.update(settings)
+    load = getattr(evaluate.load, "plain", evaluate.load)
 
     def loaded(*names, **kwargs):
         metric = load(*names, **kwargs)
@@ -166,18 +172,14 @@ def _set_code_eval(settings):
             return metric
         compute = metric.compute
 
-        def limited(*values, **options):
-            for key, name in (("num_workers", "num_workers"), ("timeout", "timeout")):
-                if settings.get(key) is not None:
-                    options[name] = settings[key]
-            return compute(*values, **options)
+        def with_settings(*values, **options):
+            return compute(*values, **{**options, **{key: value for key, value in _code_eval.items() if value is not None}})
 
-        metric.compute = limited
+        metric.compute = with_settings
         return metric
 
+    loaded.plain = load
     evaluate.load = loaded
-    limit = 8 << 30
-    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 if __name__ == "__main__":

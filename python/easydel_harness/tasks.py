@@ -19,7 +19,8 @@ class Refused(Exception):
 class Tasks:
     """The tasks and groups that were asked for, by the names that the user gave."""
 
-    def __init__(self, names, include_path=None, include_defaults=True, metadata=None):
+    def __init__(self, names, include_path=None, include_defaults=True, metadata=None, unsafe_code=False):
+        self._unsafe_code = unsafe_code  # the user lets tasks run code that the model writes
         paths = [include_path] if isinstance(include_path, str) else list(include_path or [])
         for path in paths:
             _check_files(path)
@@ -81,6 +82,7 @@ class Tasks:
                 except Exception as below:  # noqa: BLE001
                     out.update(self._missing(child if isinstance(child, str) else child.get("task", name), below))
             return out or {name: (name, _data_of(error))}
+        self._check_consent(name, entry is not None and (entry.cfg or {}).get("unsafe_code"))
         if not _is_of_data(error):
             place = f"{entry.yaml_path}: " if entry is not None and entry.yaml_path else ""
             raise Refused(f"{place}task '{name}' cannot be built: {type(error).__name__}: {error}") from error
@@ -91,14 +93,17 @@ class Tasks:
     def all(self):
         return [task for items in self.built.values() for item in items for task in _leaves(item)]
 
-    def check(self, num_fewshot, unsafe_code, samples):
+    def _check_consent(self, name, runs_code):
+        if runs_code and not self._unsafe_code:
+            raise Refused(
+                f"task '{name}' runs code that the model writes",
+                "set eval.confirm_run_unsafe_code: true if it may do so on this machine",
+            )
+
+    def check(self, num_fewshot, samples):
         for task in self.all():
             config = task.config
-            if getattr(task, "UNSAFE_CODE", False) and not unsafe_code:
-                raise Refused(
-                    f"task '{config.task}' runs code that the model writes",
-                    "set eval.confirm_run_unsafe_code: true if it may do so on this machine",
-                )
+            self._check_consent(config.task, getattr(task, "UNSAFE_CODE", False))
             shots = config.num_fewshot if num_fewshot is None or config.num_fewshot == 0 else num_fewshot
             if not shots:
                 continue

@@ -338,6 +338,8 @@ void add_commands(CLI::App& app, Options& o) {
   add_optional(one, "--prefix-token-id", o.score.settings.prefix_token_id,
                "Token that an empty context is; default: BOS, else EOS");
   one->add_flag("!--no-share", o.score.settings.share, "Compute beginnings again for each request that has them");
+  one->add_flag("--engine", o.score.settings.engine,
+                "Generate by the engine, which answers many prompts at once; the texts are the same");
 
   one = add_command(app, o, "eval", "Evaluate a model on benchmark tasks with lm-evaluation-harness", work,
                     [&o] { return run_eval(o.eval); });

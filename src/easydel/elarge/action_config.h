@@ -113,8 +113,9 @@ struct EvalActionConfig {
     using namespace config;
     return std::array{
         field<&C::tasks>("Names of the tasks to run; * stands for any letters.", required()),
-        field<&C::engine>(
-            "What generates the answers: esurge, the engine; auto, the plain loop. The tokens are the same."),
+        field<&C::engine>("What generates the answers: the engine, or where it cannot serve the model the plain loop. "
+                          "auto and esurge "
+                          "mean the same; so do the texts."),
         field<&C::num_fewshot>("Number of solved examples shown before each question; null: that of the section eval, "
                                "else the task's own.",
                                at_least(0)),

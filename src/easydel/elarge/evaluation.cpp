@@ -149,6 +149,17 @@ std::string folder_name(const std::string& model) {
   return out;
 }
 
+// "hellaswag: 100 documents in 4.1 s" of each task.
+std::string times_text(const Value& seconds, const Value& documents) {
+  std::string out;
+  for (const auto& [task, time] : seconds.entries) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f", time.as_double().value_or(0));
+    out += str(task, ": ", counted(documents.find(task)->as_int().value_or(0), "document"), " in ", text, " s\n");
+  }
+  return out;
+}
+
 // Adds the results of a task to those of others.
 void add_results(Value& all, const Value& part) {
   for (const auto& [key, value] : part.entries) {
@@ -309,8 +320,12 @@ Value Evaluation::run_here(Session& session, const EvaluationRun& how) {
   table_ = results.find("table")->scalar;
   if (const Value* const groups = results.find("groups"); groups && !groups->scalar.empty())
     table_ += "\n" + groups->scalar;
-  Value document = *results.find("document");
-  document.set("easydel", facts_of(model, harness_->python()));
+  Value document = *results.find("document"), facts = facts_of(model, harness_->python());
+  if (const Value* const times = results.find("seconds")) {
+    table_ += "\n" + times_text(*times, *results.find("items"));
+    facts.set("seconds", *times);
+  }
+  document.set("easydel", std::move(facts));
   const double seconds = seconds_since(begin);
   log::info("eval: ", counted(int64_t(asked), "request"), " in ", seconds, " s",
             cached > 0 ? str(", ", cached, " of them from ", *plan_.settings.use_cache) : std::string(),

@@ -19,7 +19,8 @@ struct LineModel {
   std::shared_ptr<const text::Tokenizer> tokenizer;  // null: the model has none, and lines give ids
   // Generates with the engine.
   std::function<std::vector<Generated>(const std::vector<generation::Request>&, const GenerateRequest&)> by_engine;
-  int64_t cache_bytes = 0;  // for beginnings that are shared: ScorerOptions::memory_bytes
+  int64_t cache_bytes = 0;   // for beginnings that are shared: ScorerOptions::memory_bytes
+  double cache_share = 0.8;  // of the free memory instead, if that is 0
 };
 
 // As Session::answer_lines.

@@ -114,6 +114,7 @@ class LineAnswers {
         scorer_(model_, {.max_length = settings.max_length,
                          .pass_requests = settings.batch,
                          .share = settings.share,
+                         .memory_share = model.cache_share,
                          .memory_bytes = model.cache_bytes,
                          .stop = settings.stop}) {
     if (!tokenizer_) return;
@@ -221,10 +222,12 @@ class LineAnswers {
       on_answer_(line, answer_of(whole));
     });
     const generation::ScorerCounts& now = scorer_.counts();
-    const int64_t tokens = now.tokens - before.tokens, computed = now.computed - before.computed;
+    const int64_t tokens = now.tokens - before.tokens, computed = now.computed - before.computed,
+                  passes = now.passes - before.passes;
     log::info(settings_.where, ": ", counted(int64_t(requests_.size()), "request"), ", ",
               int64_t(double(requests_.size()) / std::max(seconds_since(begin), 1e-9)), " a second; ", tokens,
-              " tokens, of which sharing saved ", tokens > 0 ? 100 * (tokens - computed) / tokens : 0, " %");
+              " tokens, in ", passes, passes == 1 ? " pass" : " passes", ", of which sharing saved ",
+              tokens > 0 ? 100 * (tokens - computed) / tokens : 0, " %");
   }
 
   // Names of the limit, in the order in which the harness prefers them.

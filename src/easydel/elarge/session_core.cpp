@@ -201,7 +201,7 @@ class TorchSession final : public Session {
     const LineModel line_model{model(), tokenizer_if_any(),
                                [this](const std::vector<generation::Request>& requests,
                                       const GenerateRequest& request) { return generate_by_engine(request, requests); },
-                               cache_bytes()};
+                               cache_bytes(), config_.esurge.hbm_utilization};
     elarge::answer_lines(lines, line_model, settings, on_answer);
   }
 
@@ -209,7 +209,9 @@ class TorchSession final : public Session {
   int64_t cache_bytes() const {
     if (team_->size() == 1) return 0;
     const auto memory = free_memory();
-    const Tensor most = at::full({1}, memory ? -memory->bytes / (2 * team_->size()) : -(int64_t{1} << 30), at::kLong);
+    const double share = config_.esurge.hbm_utilization / double(team_->size());
+    const Tensor most =
+        at::full({1}, memory ? -int64_t(share * double(memory->bytes)) : -(int64_t{1} << 30), at::kLong);
     team_->all().all_reduce(most, collective::Reduce::max);
     return std::max<int64_t>(1, -most.item<int64_t>());
   }

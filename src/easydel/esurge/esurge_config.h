@@ -110,7 +110,9 @@ struct EsurgeConfig {
         field<&C::max_num_batched_tokens>("Maximum number of tokens in one step. Smaller steps shorten the "
                                           "wait of running sequences while a long prompt is prefilled.",
                                           at_least(1)),
-        field<&C::hbm_utilization>("Share of the free memory for the KV cache.", between(0, 1)),
+        field<&C::hbm_utilization>(
+            "Share of the free memory for the KV cache, also for what an evaluation keeps of shared beginnings.",
+            between(0, 1)),
         field<&C::page_size>("Number of tokens in a page of the KV cache. Most users should leave this alone.",
                              between(1, 4096)),
         field<&C::use_aot_forward>("Compile ahead of time.", compiler),

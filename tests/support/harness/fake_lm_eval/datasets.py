@@ -1,0 +1,2 @@
+def load_dataset(*arguments, **keys):
+    raise FileNotFoundError(arguments)
