@@ -44,7 +44,7 @@ TEST(EngineOptions, TakeAShareOfTheFreeMemory) {
   EXPECT_EQ(options.scheduler.max_num_batched_tokens, 2048);
   EXPECT_TRUE(options.scheduler.prefix_caching);
   EXPECT_EQ(options.describe(),
-            "context of 4096 tokens, up to 32 sequences at once, steps of up to 2048 tokens (chosen for this machine); "
+            "context of 4096 tokens, up to 32 sequences at once, steps of up to 2048 tokens; "
             "KV cache: 819 MiB, 819 pages of 128 tokens (104832 tokens); 1.00 GiB are free (limited by the control "
             "group)");
 }
@@ -81,7 +81,7 @@ TEST(EngineOptions, GiveTheSchedulerWhatTheSectionSays) {
           "{max_num_seqs: 7, max_num_batched_tokens: 100, long_prefill_token_threshold: 30, detokenizer_max_states: 9, "
           "scheduling_policy: priority, enable_prefix_caching: false, enable_window_aware_runtime_cap: true, "
           "overlap_execution: true, idle_reset_seconds: 5, idle_reset_min_interval: 6}"),
-      {layout(), 4096}, {gib, ""}, 512);
+      {layout(), 4096}, {gib, ""});
   const esurge::SchedulerConfig& scheduler = options.scheduler;
   EXPECT_EQ(scheduler.max_num_seqs, 7);
   EXPECT_EQ(scheduler.max_num_batched_tokens, 100);
@@ -93,27 +93,34 @@ TEST(EngineOptions, GiveTheSchedulerWhatTheSectionSays) {
   EXPECT_EQ(scheduler.steps_in_flight, 2);
   EXPECT_EQ(scheduler.idle_reset_seconds, 5);
   EXPECT_EQ(scheduler.idle_reset_min_interval, 6);
-  EXPECT_FALSE(options.step_tokens_chosen);
-  EXPECT_EQ(engine_options(read("{}"), {layout(), 4096}, {gib, ""}, 512).scheduler.max_num_batched_tokens, 512);
-  EXPECT_EQ(engine_options(read("{}"), {layout(), 100}, {gib, ""}, 512).scheduler.max_num_batched_tokens, 100);
+  EXPECT_EQ(engine_options(read("{}"), {layout(), 100}, {gib, ""}).scheduler.max_num_batched_tokens, 100);
 }
 
 TEST(EngineOptions, MeasureTheStepThatTheMachineComputesWell) {
-  // A step takes a fixed time and a time for each token.
-  const auto machine = [](double fixed, std::vector<int64_t>& asked) {
-    return [fixed, &asked](int64_t tokens) {
-      asked.push_back(tokens);
-      return fixed + double(tokens) * 1e-3;
-    };
-  };
   std::vector<int64_t> asked;
-  EXPECT_EQ(measure_step_tokens(8192, machine(0.1, asked)), 1024) << "0.96 of the best rate";
-  EXPECT_EQ(asked, (std::vector<int64_t>{64, 128, 256, 512, 1024, 2048}));
-  asked.clear();
-  EXPECT_EQ(measure_step_tokens(8192, machine(0, asked)), 64);
-  EXPECT_EQ(asked, (std::vector<int64_t>{64, 128, 256})) << "twice without a gain";
-  EXPECT_EQ(measure_step_tokens(300, machine(10, asked)), 256);
-  EXPECT_EQ(measure_step_tokens(20, machine(10, asked)), 20);
+  // A step takes a fixed time and a time for each token.
+  const auto measured = [&](const char* yaml, int64_t context, double fixed, int64_t memory = gib) {
+    EngineOptions options = engine_options(read(yaml), {layout(), context}, {memory, ""});
+    asked.clear();
+    measure_step_tokens(options, [&](int64_t tokens) {
+      asked.push_back(tokens);
+      return fixed + double(tokens) * 1e-4;
+    });
+    EXPECT_EQ(options.step_tokens_measured, !asked.empty());
+    EXPECT_EQ(options.describe().find("tokens (measured);") != std::string::npos, !asked.empty());
+    return options.scheduler.max_num_batched_tokens;
+  };
+  EXPECT_EQ(measured("{}", 8192, 0.01), 1024) << "0.96 of the best rate";
+  EXPECT_EQ(asked, (std::vector<int64_t>{64, 64, 128, 256, 512, 1024, 2048}));
+  EXPECT_EQ(measured("{}", 8192, 0), 64);
+  EXPECT_EQ(asked, (std::vector<int64_t>{64, 64, 128, 256})) << "twice without a gain";
+  EXPECT_EQ(measured("{}", 300, 0.2), 256);
+  EXPECT_EQ(measured("{}", 20, 10), 20);
+  EXPECT_EQ(measured("{}", 8192, 0.49), 128);
+  EXPECT_EQ(asked, (std::vector<int64_t>{64, 64, 128})) << "a step of half a second is long enough";
+  EXPECT_EQ(measured("max_num_seqs: 100", 8192, 0), 200) << "all sequences, and as much of prompts";
+  EXPECT_EQ(measured("{}", 8192, 0.01, 5 << 20), 512);
+  EXPECT_EQ(asked, (std::vector<int64_t>{64, 64, 128, 256, 512})) << "there is room for four pages";
 }
 
 TEST(EngineOptions, RefuseWhatCannotBe) {

@@ -12,15 +12,6 @@
 namespace easydel::esurge {
 namespace {
 
-std::vector<std::string> answers(StepEngine& engine, const std::vector<Request>& requests) {
-  std::vector<std::string> out(requests.size());
-  for (size_t i = 0; i < requests.size(); ++i)
-    engine.add(requests[i], [&out, i](const RequestOutput& output) { out[i] = bits_of(output); });
-  while (engine.step()) {
-  }
-  return out;
-}
-
 class PrefixCacheOverARestart : public SameBits {};
 
 TEST_P(PrefixCacheOverARestart, GivesTheSameBits) {

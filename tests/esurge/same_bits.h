@@ -33,6 +33,8 @@ std::vector<Subject> subjects();
 
 // The whole result of a request as text that is equal if and only if all of its bits are.
 std::string bits_of(const RequestOutput& output);
+// Of requests that are added at once.
+std::vector<std::string> answers(StepEngine& engine, const std::vector<Request>& requests);
 
 class SameBits : public testing::TestWithParam<Subject> {
  protected:

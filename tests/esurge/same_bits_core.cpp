@@ -36,6 +36,15 @@ std::string bits_of(const RequestOutput& output) {
   return text;
 }
 
+std::vector<std::string> answers(StepEngine& engine, const std::vector<Request>& requests) {
+  std::vector<std::string> out(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i)
+    engine.add(requests[i], [&out, i](const RequestOutput& output) { out[i] = bits_of(output); });
+  while (engine.step()) {
+  }
+  return out;
+}
+
 void SameBits::SetUpTestSuite() { log::set_level(log::Level::warning); }
 void SameBits::TearDownTestSuite() { log::set_level(log::Level::info); }
 

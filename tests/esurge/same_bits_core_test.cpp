@@ -145,17 +145,21 @@ TEST_P(SameBits, AreGuessedByADraftModel) {
   own.config.num_speculative_tokens = 4, own.config.max_num_seqs = 4;
   own.draft = model_;
   StepEngine engine(own);
-  const std::vector<std::string> expected = alone(all);
-  std::vector<std::string> found(all.size());
-  for (size_t i = 0; i < all.size(); ++i)
-    engine.add(all[i], [&found, i](const RequestOutput& output) { found[i] = bits_of(output); });
-  while (engine.step()) {
-  }
-  EXPECT_EQ(found, expected);
+  EXPECT_EQ(answers(engine, all), alone(all));
   // Drawn tokens, too: a guess is drawn with the same number.
   const EngineMetrics metrics = engine.metrics();
   EXPECT_GT(metrics.draft_tokens, 20);
   EXPECT_GT(double(metrics.accepted_draft_tokens), 0.8 * double(metrics.draft_tokens));
+}
+
+TEST_P(SameBits, DoNotDependOnWhatAStepWasMeasuredToHave) {
+  Random random(8);
+  const std::vector<Request> all = requests(random, 6);
+  EngineSetup own = setup(16, std::nullopt);
+  own.config.max_num_batched_tokens.reset(), own.config.silent_mode = true;
+  StepEngine engine(own);
+  EXPECT_TRUE(engine.info().options.step_tokens_measured);
+  EXPECT_EQ(answers(engine, all), alone(all));
 }
 
 TEST_P(SameBits, AreTheTokensOfTheGenerator) {

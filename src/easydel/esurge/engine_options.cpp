@@ -22,7 +22,7 @@ int64_t EngineOptions::longest_sequence() const {
 std::string EngineOptions::describe() const {
   std::string text = str("context of ", max_model_len, " tokens, up to ", scheduler.max_num_seqs,
                          " sequences at once, steps of up to ", scheduler.max_num_batched_tokens, " tokens",
-                         step_tokens_chosen ? " (chosen for this machine)" : "", "; ", budget.describe(layout));
+                         step_tokens_measured ? " (measured)" : "", "; ", budget.describe(layout));
   if (!budget.limited_by_need)
     text += str("; ", bytes_text(uint64_t(memory.bytes)), " are free",
                 memory.limit.empty() ? "" : str(" (limited by ", memory.limit, ")"));
@@ -31,8 +31,7 @@ std::string EngineOptions::describe() const {
   return text;
 }
 
-EngineOptions engine_options(const EsurgeConfig& config, const ModelLimits& model, const FreeMemory& memory,
-                             std::optional<int64_t> step_tokens) {
+EngineOptions engine_options(const EsurgeConfig& config, const ModelLimits& model, const FreeMemory& memory) {
   check(model.layout.page_size == config.page_size, "engine options: a layout of pages of ", model.layout.page_size,
         " tokens, but esurge.page_size is ", config.page_size);
   EngineOptions out;
@@ -41,11 +40,10 @@ EngineOptions engine_options(const EsurgeConfig& config, const ModelLimits& mode
   out.memory = memory;
   out.budget = cache_budget(out.layout, config.hbm_utilization, memory.bytes, config.max_num_seqs, out.max_model_len);
   constexpr int64_t default_step_tokens = 2048;
-  out.step_tokens_chosen = !config.max_num_batched_tokens;
   SchedulerConfig& scheduler = out.scheduler;
   scheduler.max_num_seqs = config.max_num_seqs;
   scheduler.max_num_batched_tokens =
-      std::min(config.max_num_batched_tokens.value_or(step_tokens.value_or(default_step_tokens)), out.max_model_len);
+      std::min(config.max_num_batched_tokens.value_or(default_step_tokens), out.max_model_len);
   scheduler.long_prefill_token_threshold = config.long_prefill_token_threshold.value_or(0);
   scheduler.max_requests = config.detokenizer_max_states;
   scheduler.policy = config.scheduling_policy;
@@ -57,21 +55,31 @@ EngineOptions engine_options(const EsurgeConfig& config, const ModelLimits& mode
   return out;
 }
 
-int64_t measure_step_tokens(int64_t max_model_len, const std::function<double(int64_t tokens)>& seconds_of) {
+void measure_step_tokens(EngineOptions& options, const std::function<double(int64_t tokens)>& seconds_of) {
   constexpr int64_t smallest = 64, greatest = 4096;
-  constexpr double good_share = 0.9, gain = 1.1;
+  constexpr double good_share = 0.9, gain = 1.1, long_step = 0.5;
+  // They are computed with the first pages of each group.
+  const auto fits = [&](int64_t tokens) {
+    return tokens <= std::min(greatest, options.max_model_len) &&
+           options.layout.all_bytes(tokens) <= options.budget.bytes;
+  };
+  if (!fits(smallest)) return;
+  seconds_of(smallest);  // weights are laid out at their first use
   std::vector<std::pair<int64_t, double>> rates;
-  double best = 0;
-  for (int64_t tokens = smallest, without_gain = 0; tokens <= std::min(greatest, max_model_len) && without_gain < 2;
+  double best = 0, seconds = 0;
+  for (int64_t tokens = smallest, without_gain = 0; fits(tokens) && without_gain < 2 && seconds < long_step;
        tokens *= 2) {
-    const double rate = double(tokens) / std::max(seconds_of(tokens), 1e-9);
+    seconds = std::max(seconds_of(tokens), 1e-9);
+    const double rate = double(tokens) / seconds;
     without_gain = rate < best * gain ? without_gain + 1 : 0;
     best = std::max(best, rate);
     rates.emplace_back(tokens, rate);
   }
-  for (const auto& [tokens, rate] : rates)
-    if (rate >= good_share * best) return tokens;
-  return max_model_len;
+  const auto chosen =
+      std::ranges::find_if(rates, [&](const auto& measured) { return measured.second >= good_share * best; });
+  options.scheduler.max_num_batched_tokens =
+      std::min(std::max(chosen->first, 2 * options.scheduler.max_num_seqs), options.max_model_len);
+  options.step_tokens_measured = true;
 }
 
 }  // namespace easydel::esurge

@@ -25,8 +25,8 @@ struct EngineOptions {
   CacheLayout layout = {};
   CacheBudget budget = {};
   SchedulerConfig scheduler = {};
-  bool step_tokens_chosen = false;  // max_num_batched_tokens was not given
-  FreeMemory memory = {};           // when they were made
+  bool step_tokens_measured = false;  // by measure_step_tokens()
+  FreeMemory memory = {};             // when they were made
 
   // Tokens of the longest sequence that fits into the budget alone, at most max_model_len.
   int64_t longest_sequence() const;
@@ -34,14 +34,14 @@ struct EngineOptions {
   std::string describe() const;
 };
 
-// UserError: limits that contradict each other or the model, or too little memory. `step_tokens`: for a section without
-// max_num_batched_tokens, what was measured; 2048 if nothing was. It is lowered to the context.
-EngineOptions engine_options(const EsurgeConfig& config, const ModelLimits& model, const FreeMemory& memory,
-                             std::optional<int64_t> step_tokens = std::nullopt);
+// UserError: limits that contradict each other or the model, or too little memory. Without max_num_batched_tokens a
+// step has up to 2048 tokens, or the context if that is less.
+EngineOptions engine_options(const EsurgeConfig& config, const ModelLimits& model, const FreeMemory& memory);
 
-// The number of tokens of a step that this machine computes well: the smallest power of two from 64 to 4096, at most
-// max_model_len, whose tokens per second are at least 0.9 of the best that was measured. `seconds_of` computes a step
-// of so many tokens; sizes are doubled until they gain less than a tenth twice.
-int64_t measure_step_tokens(int64_t max_model_len, const std::function<double(int64_t tokens)>& seconds_of);
+// Sets the tokens of a step to what this machine computes well: the smallest power of two from 64 to 4096 whose tokens
+// per second are at least 0.9 of the best that was measured, but two for each sequence, so that prompts have their part
+// when all run. `seconds_of` computes a prompt of so many tokens, of which the pages fit into the budget. Sizes are
+// doubled until they gain less than a tenth twice, or a step takes half a second: whoever generates waits for it.
+void measure_step_tokens(EngineOptions& options, const std::function<double(int64_t tokens)>& seconds_of);
 
 }  // namespace easydel::esurge

@@ -108,7 +108,8 @@ struct EsurgeConfig {
             between(1, 1 << 20)),
         field<&C::max_num_seq_buckets>("Batch sizes to compile.", compiler),
         field<&C::max_num_batched_tokens>("Maximum number of tokens in one step. Smaller steps shorten the "
-                                          "wait of running sequences while a long prompt is prefilled.",
+                                          "wait of running sequences while a long prompt is prefilled. Null: what this "
+                                          "machine computes well, measured at the start.",
                                           at_least(1)),
         field<&C::hbm_utilization>(
             "Share of the free memory for the KV cache, also for what an evaluation keeps of shared beginnings.",

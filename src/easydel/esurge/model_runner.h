@@ -72,6 +72,10 @@ class ModelRunner {
   void run(std::span<const PageOp> before, std::span<const RunSequence> sequences, std::span<const PageOp> after,
            const OnRows& on_prompt, const OnRows& on_draws);
 
+  // Seconds of a pass over a prompt of so many tokens, which uses the first pages of each group and gives their memory
+  // back. Between two run().
+  double seconds_of_prompt(int64_t tokens);
+
   // Calls work(task) for each task in [0, tasks), on the threads of the kernels.
   void share(int64_t tasks, const std::function<void(int64_t task)>& work) const;
 

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <utility>
 
+#include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/esurge/model_cache.h"
 #include "easydel/kernels/accumulation_order.h"
@@ -103,6 +105,22 @@ void ModelRunner::read_page(int group, int32_t page, std::span<std::byte> to) co
 void ModelRunner::write_page(int group, int32_t page, std::span<const std::byte> from) {
   const c10::InferenceMode no_gradient;
   parts_->storage->write(group, page, from);
+}
+
+double ModelRunner::seconds_of_prompt(int64_t tokens) {
+  RunSequence prompt{.prompt = tokens, .known = tokens, .draws = 1};
+  for (int64_t i = 0; i < tokens; ++i) prompt.tokens.push_back(TokenId(i % facts_.vocabulary));
+  std::vector<PageOp> before, after;
+  for (size_t g = 0; g < facts_.layout.groups.size(); ++g) {
+    const bool states = facts_.layout.groups[g].kind == CacheGroup::Kind::state;
+    auto& table = prompt.tables.emplace_back(size_t(states ? 1 : facts_.layout.pages_of(tokens)));
+    std::iota(table.begin(), table.end(), 0);
+    if (states) before.push_back({PageOp::Kind::clear, int(g), -1, 0, 0});
+    for (const int32_t page : table) after.push_back({PageOp::Kind::release, int(g), -1, page, 0});
+  }
+  const Clock::time_point began = Clock::now();
+  run(before, {&prompt, 1}, after, {}, [](std::span<const ScoredRow>) {});
+  return seconds_since(began);
 }
 
 void ModelRunner::share(int64_t tasks, const std::function<void(int64_t)>& work) const {

@@ -31,8 +31,10 @@ CacheBudget take_draft_budget(EngineOptions& options, const EngineSetup& setup, 
   return cache_budget(draft, setup.config.hbm_utilization, given, setup.config.max_num_seqs, options.max_model_len);
 }
 
-EngineOptions options_of(const EngineSetup& setup, const ModelFacts& facts, const DraftModel* draft,
+// Reserves the pages of the runner.
+EngineOptions options_of(const EngineSetup& setup, ModelRunner& runner, const DraftModel* draft,
                          CacheBudget& draft_budget) {
+  const ModelFacts& facts = runner.facts();
   ModelLimits limits{facts.layout, std::nullopt};
   if (facts.max_positions > 0) limits.max_positions = facts.max_positions;
   const FreeMemory memory = free_memory().value_or(FreeMemory{int64_t(4) << 30});
@@ -45,6 +47,11 @@ EngineOptions options_of(const EngineSetup& setup, const ModelFacts& facts, cons
   options.scheduler.steps_in_flight = 1;
   options.scheduler.restart_length = facts.restart_length;
   options.scheduler.turning_length = facts.turning_length;
+  setup.model->head();
+  runner.reserve(options.budget);
+  // Where pages are given, a run is to be the same on every machine.
+  if (!setup.config.max_num_batched_tokens && !setup.pages)
+    measure_step_tokens(options, [&](int64_t tokens) { return runner.seconds_of_prompt(tokens); });
   return options;
 }
 
@@ -54,12 +61,10 @@ StepEngine::Parts::Parts(EngineSetup given)
     : setup(std::move(given)),
       runner(*setup.model, setup.config.page_size),
       draft(setup.draft ? std::make_unique<DraftModel>(setup.draft, setup.config.page_size) : nullptr),
-      options(options_of(setup, runner.facts(), draft.get(), draft_budget)),
+      options(options_of(setup, runner, draft.get(), draft_budget)),
       preparer(setup.tokenizer, setup.config, options.max_model_len, runner.facts().vocabulary,
                generation::generation_config(setup.model->folder()), setup.chat_template),
       scheduler(options.scheduler, options.layout, options.budget) {
-  setup.model->head();
-  runner.reserve(options.budget);
   if (draft) draft->reserve(draft_budget);
   info.name = setup.config.esurge_name.value_or(setup.model->folder().filename().string());
   info.fingerprint = setup.fingerprint;
