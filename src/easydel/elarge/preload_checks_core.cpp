@@ -7,6 +7,7 @@
 #include "easydel/base/free_memory.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
+#include "easydel/elarge/adapter_config.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/parts_config.h"
 #include "easydel/text/tokenizers/tokenizer.h"
@@ -46,7 +47,8 @@ data::RunData prepared_data(const Config& config, int64_t vocabulary) {
       vocabulary);
 }
 
-void check_memory(const Config& config, const models::CheckedModel& model, const std::filesystem::path& folder,
+void check_memory(const Config& config, const models::CheckedModel& model,
+                  const std::vector<models::CheckedModel>& sides, const std::filesystem::path& folder,
                   const train::FirstRows& rows, const mesh::Mesh& mesh) {
   const std::optional<FreeMemory> free = free_memory();
   if (!free) return;
@@ -61,7 +63,13 @@ void check_memory(const Config& config, const models::CheckedModel& model, const
   // codes.
   const bool codes = config.quantization.weight_format().has_value();
   const int64_t frozen = model.elements - model.trainable;
-  const int64_t weights = model.trainable * (is_fp32 ? 4 : 6) + (codes ? frozen / 2 : frozen * 2);
+  const auto frozen_bytes = [&](int64_t elements) { return codes ? elements / 2 : elements * 2; };
+  const int64_t weights = model.trainable * (is_fp32 ? 4 : 6) + frozen_bytes(frozen);
+  int64_t side_bytes = 0;
+  for (const models::CheckedModel& side : sides) side_bytes += frozen_bytes(side.elements);
+  // A model with adapters is its own reference: its base.
+  if (config.trainer.has_reference() && !config.reference_model && !adapter_of(config, true))
+    side_bytes += model.elements * (is_fp32 ? 4 : 2);
   const auto states = [](train::OptimizerName name) {  // of fp32 for each element, at least
     using enum train::OptimizerName;
     return name == adamw ? 2 : name == adafactor ? 0 : 1;
@@ -72,6 +80,7 @@ void check_memory(const Config& config, const models::CheckedModel& model, const
   plan.weights = weights / ranks;
   plan.gradients = model.trainable * 4 / ranks;
   plan.optimizer = model.trainable * 4 * states(trainer.optimizer) / ranks;
+  plan.side_models = side_bytes / ranks;
   plan.micro_batches = trainer.gradient_accumulation_steps;
   if (rows.tokens > 0 && !config.trainer.facts().samples) {
     // There may be no more rows than those that were read, and then micro-batches are smaller.
@@ -101,7 +110,7 @@ void check_memory(const Config& config, const models::CheckedModel& model, const
                       .longest = rows.packed_length > 0 ? rows.packed_length : rows.longest,
                       .recomputes = recomputes,
                       .is_fp32 = is_fp32});
-  if (model.elements * 2 / ranks + plan.activation_bytes() <= free->bytes)
+  if (model.elements * 2 / ranks + plan.side_models + plan.activation_bytes() <= free->bytes)
     keys.emplace_back("the section lora, or trainer.frozen_parameters: what is frozen has no gradients or state");
   for (int64_t more = 2 * ranks; more <= 1024; more *= 2)
     if (plan.total() * ranks / more <= free->bytes) {

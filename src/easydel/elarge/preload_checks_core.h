@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "easydel/data/run_data.h"
 #include "easydel/elarge/elarge.h"
@@ -23,9 +24,11 @@ train::FirstRows check_data(const Config& config, int64_t vocabulary, bool train
 data::RunData prepared_data(const Config& config, int64_t vocabulary);
 
 // Refuses to train the model in `folder` if its weights, gradients, optimizer state and activations do not fit into the
-// memory that is free, cut over the ranks of `mesh`. Activations are counted from the shapes in config.json and the
+// memory that is free, cut over the ranks of `mesh`, beside the models that the method uses: `sides` are those that a
+// section names; a reference that none names is a copy. Activations are counted from the shapes in config.json and the
 // lengths of the first rows; when the model is there, they are measured (train/trainer_memory.cpp).
-void check_memory(const Config& config, const models::CheckedModel& model, const std::filesystem::path& folder,
+void check_memory(const Config& config, const models::CheckedModel& model,
+                  const std::vector<models::CheckedModel>& sides, const std::filesystem::path& folder,
                   const train::FirstRows& rows, const mesh::Mesh& mesh);
 
 // Refuses a side model that reads other tokens than the model writes. Both vocabularies are embedding rows. The side

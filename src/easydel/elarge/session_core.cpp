@@ -374,19 +374,23 @@ void check_session(const Config& config, int64_t ranks, Purpose purpose) {
   const auto check_vocabulary = [&](const ModelConfig& side, const std::string& section, int64_t vocabulary) {
     if (trains) check_same_vocabulary(config.model, model.vocabulary, side, section, vocabulary);
   };
+  std::vector<models::CheckedModel> sides;  // that the method uses
   if (config.reference_model) {
     const models::CheckedModel side = check_model(*config.reference_model, "reference_model", false);
     check_task(*config.reference_model, "reference_model", side.task);
-    if (facts.reference != train::SideModelUse::none)
+    if (facts.reference != train::SideModelUse::none) {
       check_vocabulary(*config.reference_model, "reference_model", side.vocabulary);
+      sides.push_back(side);
+    }
   }
-  if (config.teacher_model && trains && facts.teacher != train::SideModelUse::none)
-    check_vocabulary(*config.teacher_model, "teacher_model",
-                     check_model(*config.teacher_model, "teacher_model", false).vocabulary);
+  if (config.teacher_model && trains && facts.teacher != train::SideModelUse::none) {
+    sides.push_back(check_model(*config.teacher_model, "teacher_model", false));
+    check_vocabulary(*config.teacher_model, "teacher_model", sides.back().vocabulary);
+  }
   if (config.reward_model && trains && facts.reward != train::SideModelUse::none)
-    check_model(*config.reward_model, "reward_model", false);
+    sides.push_back(check_model(*config.reward_model, "reward_model", false));
   const auto rows = purpose.reads_data ? check_data(config, model.vocabulary, trains) : train::FirstRows();
-  if (trains) check_memory(config, model, folder_of(config.model, "model"), rows, mesh);
+  if (trains) check_memory(config, model, sides, folder_of(config.model, "model"), rows, mesh);
 }
 
 data::RunData run_data(const Config& config) {

@@ -92,6 +92,7 @@ struct DpoConfig {
 
   static constexpr MethodFacts facts{
       .rows = {data::RowKind::preference}, .reference = SideModelUse::optional, .saves = data::pair_columns};
+  bool has_reference() const { return !reference_free; }
 
   static constexpr auto doc =
       "Direct preference optimisation (arXiv:2305.18290): the chosen answer by a wider margin "

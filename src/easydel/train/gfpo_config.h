@@ -40,6 +40,7 @@ struct GfpoConfig {
   ReferenceKeys reference;
 
   static constexpr MethodFacts facts = facts_of_sampling;
+  bool has_reference() const { return grpo.beta != 0; }
 
   static config::Section section() {
     return config::flat<&GfpoConfig::own, &GfpoConfig::grpo, &GfpoConfig::rollouts, &GfpoConfig::window,

@@ -125,6 +125,7 @@ struct GrpoConfig {
   ReferenceKeys reference;
 
   static constexpr MethodFacts facts = facts_of_sampling;
+  bool has_reference() const { return own.beta != 0; }
 
   static config::Section section() {
     return config::flat<&GrpoConfig::own, &GrpoConfig::rollouts, &GrpoConfig::window, &GrpoConfig::reference>(

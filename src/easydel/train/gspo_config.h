@@ -20,6 +20,7 @@ struct GspoConfig {
   ReferenceKeys reference;
 
   static constexpr MethodFacts facts = facts_of_sampling;
+  bool has_reference() const { return grpo.beta != 0; }
 
   static config::Section section() {
     return config::flat<&GspoConfig::grpo, &GspoConfig::rollouts, &GspoConfig::window, &GspoConfig::reference>(

@@ -218,6 +218,12 @@ DataKeys TrainerSection::data_keys() const {
   return method.data_keys ? method.data_keys(own.get()) : DataKeys{};
 }
 
+bool TrainerSection::has_reference() const {
+  const MethodConfig& method = this->method();
+  if (method.facts.reference == SideModelUse::none) return false;
+  return method.has_reference ? method.has_reference(own.get()) : true;
+}
+
 void TrainerSection::set_own(const config::Section& (*section)(), std::shared_ptr<const void> keys) {
   const auto found = std::ranges::find(all_methods(), section, &MethodConfig::section);
   check(found != all_methods().end(), "keys of no method");

@@ -24,6 +24,8 @@ struct MethodConfig {
   bool built = true;                                  // false: its keys are checked, then it is refused
   MethodFacts facts = {};
   DataKeys (*data_keys)(const void* own) = nullptr;  // null: its keys say nothing of the data
+  // Whether its keys ask for a reference; null: it has one, if the facts name one.
+  bool (*has_reference)(const void* own) = nullptr;
 };
 
 // The row of a method whose keys are `Config`.
@@ -38,6 +40,8 @@ constexpr MethodConfig method_config(std::string_view name, void (*defaults)(Tra
   if constexpr (requires { Config::facts; }) out.facts = Config::facts;
   if constexpr (requires(const Config& keys) { keys.data_keys(); })
     out.data_keys = [](const void* own) { return static_cast<const Config*>(own)->data_keys(); };
+  if constexpr (requires(const Config& keys) { keys.has_reference(); })
+    out.has_reference = [](const void* own) { return static_cast<const Config*>(own)->has_reference(); };
   return out;
 }
 
@@ -62,6 +66,7 @@ struct TrainerSection {
   const MethodConfig& method() const;
   const MethodFacts& facts() const { return method().facts; }
   DataKeys data_keys() const;
+  bool has_reference() const;  // the run compares with a frozen model: reference_model, or the model as it starts
   data::SavedExamples saved_examples() const { return {common.trainer_type, facts().saves}; }
 
   // The method's own keys, by their type.

@@ -42,6 +42,7 @@ struct RlooConfig {
   ReferenceKeys reference;
 
   static constexpr MethodFacts facts = facts_of_sampling;
+  bool has_reference() const { return own.beta != 0; }
 
   static config::Section section() {
     return config::flat<&RlooConfig::own, &RlooConfig::rollouts, &RlooConfig::window, &RlooConfig::reference>(

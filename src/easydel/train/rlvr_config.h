@@ -52,6 +52,7 @@ struct RlvrConfig {
   ReferenceKeys reference;
 
   static constexpr MethodFacts facts = facts_of_sampling;
+  bool has_reference() const { return grpo.beta != 0; }
 
   static config::Section section() {
     return config::flat<&RlvrConfig::own, &RlvrConfig::grpo, &RlvrConfig::rollouts, &RlvrConfig::window,

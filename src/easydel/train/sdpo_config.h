@@ -41,6 +41,7 @@ struct SdpoConfig {
   ReferenceKeys reference;
 
   static constexpr MethodFacts facts = facts_of_sampling;
+  bool has_reference() const { return own.beta != 0; }
 
   static config::Section section() {
     return config::flat<&SdpoConfig::own, &SdpoConfig::rollouts, &SdpoConfig::window, &SdpoConfig::reference>(
