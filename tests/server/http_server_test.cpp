@@ -198,6 +198,7 @@ TEST(HttpServer, DrainsWithoutBreakingAnAnswer) {
   kept->write("rest");
   kept->end();
   EXPECT_EQ(busy.until("0\r\n\r\n"), "4\r\nrest\r\n0\r\n\r\n");
+  EXPECT_TRUE(busy.is_at_end());  // its head was sent before the server began to drain
   busy.close();
   EXPECT_TRUE(server.http->drain(20));
 }

@@ -195,7 +195,8 @@ void Connection::pump() {
   if (!ended) return flush();
   if (chunked_ && !head_alone) outbox_ += "0\r\n\r\n";
   exchange_ = nullptr;
-  close_when_written_ = !keep_alive_;
+  // The head may have promised more before the server began to drain.
+  close_when_written_ = !keep_alive_ || host_.is_draining();
   enter_idle();
   flush();
 }
