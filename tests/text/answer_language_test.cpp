@@ -200,9 +200,38 @@ TEST(AnswerLanguage, RefusesFormatsThatCannotBeConstrained) {
   EXPECT_EQ(refused({"llama3_json", ""}, false),
             "tools: calls in the format 'llama3_json' have no marker, so strict cannot hold with tool_choice auto\n"
             "    use tool_choice required, or leave strict out");
-  EXPECT_EQ(refused({"openai", "gptoss"}, true),
-            "response_format: answers in channels ('gptoss') cannot be constrained\n"
-            "    leave tool_choice required, strict and response_format out");
+}
+
+TEST(AnswerLanguage, MakesCallsAndContentInChannels) {
+  const OutputFormat format{"openai", "gptoss"};
+  Value own = tools();
+  own.items[0].find("function")->set("name", Value::text("get_x"));
+  std::mt19937 random(5);
+  const std::string thought = "<|channel|>analysis<|message|>Well.<|end|><|start|>assistant";
+  const std::string call = "<|channel|>commentary to=functions.", final = "<|channel|>final<|message|>";
+  AnswerRules rules = rules_of(own, true);
+  for (const std::string& before : {std::string(), thought})
+    for (int i = 0; i < 6; ++i) {
+      const std::string text = random_text(*answer_language(format, rules), random, before + call);
+      const Message message = parse_output(text, format, {.tools = own, .certain = true});
+      ASSERT_EQ(message.tool_calls.size(), 1u) << text;
+      EXPECT_EQ(message.content, "") << text;
+      EXPECT_EQ(message.reasoning, before.empty() ? "" : "Well.") << text;
+      expect_declared(message, own, text);
+    }
+  EXPECT_EQ(read(*answer_language(format, rules), final), Reading::refused);
+  EXPECT_EQ(read(*answer_language(format, rules), thought + final), Reading::refused);
+  EXPECT_EQ(read(*answer_language(format, rules), thought), Reading::begun);
+  EXPECT_EQ(read(*answer_language(format, rules), call + "other "), Reading::refused);
+  // Strict arguments under auto: content is free.
+  rules.required = false;
+  EXPECT_EQ(read(*answer_language(format, rules), thought + final + "Any <text>"), Reading::accepted);
+  EXPECT_EQ(read(*answer_language(format, rules), call + R"(get_x <|constrain|>json<|message|>{"city": "Rome)"),
+            Reading::refused);
+  AnswerRules content{.content = Language{.kind = Language::Kind::json_schema, .source = R"({"type": "integer"})"}};
+  EXPECT_EQ(read(*answer_language(format, content), thought + final + "12"), Reading::accepted);
+  EXPECT_EQ(read(*answer_language(format, content), final + "text"), Reading::refused);
+  EXPECT_EQ(read(*answer_language(format, content), call), Reading::refused);
 }
 
 TEST(ConstrainMarkers, MayBeSpecialTokens) {

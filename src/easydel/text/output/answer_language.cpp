@@ -118,6 +118,35 @@ class Calls {
   const AnswerRules& rules_;
 };
 
+// An answer in harmony's channels: reasoning, if there is any, then one call or the content.
+Language in_channels(const AnswerRules& rules) {
+  const auto message_in = [](std::string channel, Language text) {
+    return Language::sequence({Language::marker(std::move(channel)), Language::marker("<|message|>"), std::move(text)});
+  };
+  std::vector<Language> messages;
+  if (!rules.tools.empty()) {
+    std::vector<Language> any;
+    for (const Value* const tool : rules.tools) {
+      const Value* const name = function_of(*tool).find("name");
+      any.push_back(
+          Language::sequence({Language::marker((name ? name->scalar : "") + " "), Language::marker("<|constrain|>"),
+                              message_in("json", arguments_of(*tool, rules.required || is_strict(*tool)))}));
+    }
+    messages.push_back(
+        Language::sequence({Language::marker("commentary to=functions."), Language::any_of(std::move(any))}));
+  }
+  const Language any_text{.kind = Language::Kind::regex, .source = "[\\s\\S]*"};
+  if (!rules.required) messages.push_back(message_in("final", rules.content.value_or(any_text)));
+  const auto in_channel = [](std::vector<Language> any) {
+    return Language::sequence({Language::marker("<|channel|>"), Language::any_of(std::move(any))});
+  };
+  const Language last = in_channel(messages);
+  messages.push_back(message_in(
+      "analysis", Language::free_until("<|end|>", Language::sequence({Language::marker("<|start|>"),
+                                                                      Language::marker("assistant"), last}))));
+  return in_channel(std::move(messages));
+}
+
 const ReasoningFormat* reasoning_of(const OutputFormat& format) {
   const ReasoningFormat* const out = format.reasoning.empty() ? nullptr : find_reasoning_format(format.reasoning);
   return out && (out->harmony || !out->closes.empty()) ? out : nullptr;
@@ -179,9 +208,7 @@ std::optional<constrain::Language> answer_language(const OutputFormat& format, c
   const bool calls_matter = rules.required || strict || rules.restricted || (rules.content && !rules.tools.empty());
   if (!calls_matter && !rules.content) return std::nullopt;
   const ReasoningFormat* const reasoning = reasoning_of(format);
-  if (reasoning && reasoning->harmony)
-    refuse("response_format", "answers in channels ('" + format.reasoning + "') cannot be constrained",
-           "leave tool_choice required, strict and response_format out");
+  if (reasoning && reasoning->harmony) return in_channels(rules);
   if (!calls_matter) return after_reasoning(*rules.content, format, rules);
   const CallShape* const shape = find_call_shape(format.tools);
   if (!shape)
