@@ -96,10 +96,12 @@ TEST(Serve, AnswersAsGenerateDoesAndEndsBySignal) {
   EXPECT_FALSE(RawClient(port).connected());
 }
 
-std::string completion(int64_t port) {
-  RawClient client(port, posted("/v1/completions", R"({"prompt": "Once upon a time", "temperature": 0})"));
-  const std::string response = client.response();
-  return parse_json(response.substr(response.find("\r\n\r\n") + 4)).find("choices")->items[0].find("text")->scalar;
+std::string body_of(const std::string& response) { return response.substr(response.find("\r\n\r\n") + 4); }
+
+// `more`: further fields of the request.
+std::string completion(int64_t port, const std::string& more = "") {
+  RawClient client(port, posted("/v1/completions", R"({"prompt": "Once upon a time", "temperature": 0)" + more + "}"));
+  return parse_json(body_of(client.response())).find("choices")->items[0].find("text")->scalar;
 }
 
 TEST(Serve, RunsTheExamples) {
@@ -123,6 +125,75 @@ TEST(Serve, RunsTheExamples) {
   const test::Ran after =
       test::run_program({"generate", saved, "-p", "Once upon a time", "-n", "16", "-t", "0", "--no-echo"});
   EXPECT_EQ(completion(trained.port()) + "\n", after.out) << after.err;
+}
+
+// The model in another folder, with rotations by another base, so that it writes something else.
+void make_other_model(const test::fs::path& folder) {
+  test::fs::copy(story_model(), folder, test::fs::copy_options::recursive);
+  std::string config = test::read_file(folder / "config.json");
+  const std::string base = "\"rope_theta\": 10000.0";
+  config.replace(config.find(base), base.size(), "\"rope_theta\": 50.0");
+  test::write_file(folder / "config.json", config);
+}
+
+TEST(Serve, AnswersForSeveralModels) {
+  const test::TemporaryFolder folder;
+  const std::string other_folder = (folder / "a=b").string();  // a folder's name may have the sign
+  make_other_model(other_folder);
+  const ServeProcess server({"serve", "--model", "story=" + story_model(), "--model", "other=" + other_folder, "--port",
+                             "0", "--metrics-port", "0"});
+  ASSERT_TRUE(server.is_ready()) << server.log();
+  const int64_t port = server.port();
+  const auto written = [](const std::string& model) {
+    return test::run_program({"generate", model, "-p", "Once upon a time", "-n", "16", "-t", "0", "--no-echo"}).out;
+  };
+  const std::string story = written(story_model()), other = written(other_folder);
+  EXPECT_NE(story, other);
+  EXPECT_EQ(completion(port) + "\n", story);
+  EXPECT_EQ(completion(port, R"(, "model": "story")") + "\n", story);
+  EXPECT_EQ(completion(port, R"(, "model": "other")") + "\n", other);
+  const auto got = [](int64_t at, const std::string& path) {
+    return body_of(RawClient(at, "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n").response());
+  };
+  std::vector<std::string> ids;
+  const Value listed = parse_json(got(port, "/v1/models"));
+  for (const Value& model : listed.find("data")->items) ids.push_back(model.find("id")->scalar);
+  EXPECT_EQ(ids, (std::vector<std::string>{"story", "other"}));
+  EXPECT_NE(RawClient(port, posted("/v1/completions", R"({"prompt": "a", "model": "third"})"))
+                .response()
+                .find("Model 'third' not found. Available: story, other"),
+            std::string::npos);
+  // The address of the second listener.
+  const std::string mark = "serve: metrics on http://127.0.0.1:", log = server.log();
+  ASSERT_NE(log.find(mark), std::string::npos) << log;
+  const std::string metrics = got(std::stoll(log.substr(log.find(mark) + mark.size())), "/metrics");
+  for (const char* line : {"esurge_requests_finished_total{model_name=\"story\"} 2\n",
+                           "esurge_requests_finished_total{model_name=\"other\"} 1\n"})
+    EXPECT_NE(metrics.find(line), std::string::npos) << line << metrics;
+}
+
+TEST(Serve, RefusesModelsBeforeItLoadsAny) {
+  const auto refused = [](const std::vector<std::string>& arguments) {
+    std::vector<std::string> command = {"serve", "--port", "0"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const test::Ran ran = test::run_program(command);
+    EXPECT_EQ(ran.status, 2) << ran.err;
+    EXPECT_EQ(ran.out, "") << "it listened";
+    return ran.err;
+  };
+  const std::string story = story_model();
+  EXPECT_NE(refused({}).find("MODEL: is missing"), std::string::npos);
+  EXPECT_NE(refused({story, story}).find("is not NAME=DIR"), std::string::npos);
+  EXPECT_NE(refused({"--model", "a=" + story, "--model", "b="}).find("'b=' is not NAME=DIR"), std::string::npos);
+  EXPECT_NE(refused({"--model", "a=" + story, "--model", "=" + story}).find("is not NAME=DIR"), std::string::npos);
+  EXPECT_NE(
+      refused({"--model", "a=" + story, "--model", "b=" + story, "--model", "b=" + story}).find("'b' is given twice"),
+      std::string::npos);
+  EXPECT_NE(refused({"--model", "a=" + story, "--model", "a=" + story}).find("is the name of the run's own model"),
+            std::string::npos);
+  const std::string missing = refused({"--model", "a=" + story, "--model", "b=/no/such/folder"});
+  EXPECT_NE(missing.find("actions[0].serve.models.b: "), std::string::npos) << missing;
+  EXPECT_NE(missing.find("/no/such/folder"), std::string::npos) << missing;
 }
 
 TEST(Serve, GivesTheSameBytesStreamedWholeAndUnderLoad) {

@@ -151,6 +151,8 @@ esurge::RequestOutput FakeEngine::next(Live& live) {
     choice.shown = choice.text.substr(0, visible);
   }
   out.num_generated_tokens = live.generated;
+  out.queue_time = 1e-6;
+  out.first_token_time = 2e-6;
   if (fail_after_ >= 0 && live.results > fail_after_) out.error = "model: broken", out.finished = true;
   return out;
 }
@@ -166,10 +168,14 @@ void FakeEngine::run() {
     for (const int64_t id : ids) {
       Live& live = live_.at(id);
       esurge::RequestOutput output;
-      if (live.aborted)
+      if (live.aborted) {
         output.finished = true;
-      else
+        // The step that was being computed.
+        output.num_generated_tokens = live.generated += int64_t(live.choices.size());
+      } else {
         output = next(live);
+      }
+      generated_ += output.finished ? output.num_generated_tokens : 0;
       const Listener listener = live.listener;
       if (output.finished) live_.erase(id);
       lock.unlock();
@@ -221,7 +227,9 @@ FakeServer::FakeServer(FakeEngine::Answer answer, const std::function<void(serve
                        const std::function<void(server::ServedModel&)>& change_model)
     : config(changed(change_config)),
       engine(std::make_shared<FakeEngine>(story_tokenizer(), std::move(answer))),
-      jobs({.max_requests = config.max_waiting_requests.value_or(0), .overload_message = config.overload_message}),
+      jobs({.max_requests = config.max_waiting_requests.value_or(0),
+            .overload_message = config.overload_message,
+            .log_prompts = config.log_prompts}),
       api(config, nullptr, models) {
   log::set_sink([](log::Level, std::string_view) {});
   server::ServedModel model{.id = "tiny", .created = 5, .max_model_len = 512, .root = "dir"};

@@ -40,6 +40,7 @@ class FakeEngine final : public server::ServedEngine {
   // Waits until this many requests were aborted.
   bool has_aborted(int64_t count);
   int64_t added() const { return added_; }
+  int64_t generated() const { return generated_; }  // tokens of all requests that have ended
 
  private:
   struct Choice {
@@ -66,7 +67,7 @@ class FakeEngine final : public server::ServedEngine {
   std::map<int64_t, Live> live_;
   std::mt19937 random_{7};
   int64_t next_ = 1, aborted_ = 0;
-  std::atomic<int64_t> fail_after_ = -1, added_ = 0;
+  std::atomic<int64_t> fail_after_ = -1, added_ = 0, generated_ = 0;
   bool held_ = false, ending_ = false;
   std::thread thread_;
 };

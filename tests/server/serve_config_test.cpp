@@ -27,6 +27,16 @@ TEST(ServeConfig, RefusesKeysThatContradictEachOther) {
   EXPECT_EQ(refusal("{max_header_bytes: 1024, max_target_bytes: 1024}"),
             "s:1:44: max_target_bytes: is not less than max_header_bytes\n    the target is part of the first line, "
             "which counts as headers");
+  EXPECT_EQ(
+      refusal("{port: 80, metrics_port: 80}"),
+      "s:1:26: metrics_port: is the port of the server\n    give another one, or leave it out: /metrics is there too");
+  EXPECT_EQ(refusal("{port: 0, metrics_port: 0, otlp_endpoint: 'https://collector.example:4318'}"),
+            "(nothing was refused)");
+  for (const char* url : {"localhost:4318", "ftp://a", "http://", "http:///x", "http://a b"})
+    EXPECT_EQ(refusal(str("{otlp_endpoint: '", url, "'}").c_str()),
+              str("s:1:17: otlp_endpoint: '", url, "' is not a URL of http or https\n    http://127.0.0.1:4318"));
+  EXPECT_EQ(refusal("{models: {'': a}}"),
+            "s:1:10: models: has a model without a name\n    give each model the name that requests use");
   EXPECT_EQ(refusal("{port: 65536}"),
             "s:1:8: port: 65536 is out of range\n    expected an integer from 0 to 65535 (default 11556)");
 }

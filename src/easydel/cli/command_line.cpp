@@ -72,9 +72,7 @@ void add_optional(CLI::App* app, const std::string& flags, std::optional<T>& out
 }
 
 // What every command with a loaded model takes.
-void add_folder_flags(CLI::App* app, ModelOptions& options, bool required = true) {
-  app->add_option("model", options.model, "Model folder, or a name on the Hugging Face Hub (owner/name)")
-      ->required(required);
+void add_setting_flags(CLI::App* app, ModelOptions& options) {
   app->add_option("--tokenizer", options.tokenizer, "Tokenizer folder; default: the model's own");
   app->add_option("--dtype", options.dtype, "Dtype of the computation: auto (the checkpoint's), fp32, bf16");
   app->add_option("--device", options.device, "Device: auto, cpu or gpu");
@@ -84,6 +82,12 @@ void add_folder_flags(CLI::App* app, ModelOptions& options, bool required = true
   app->add_option("--template", options.chat_template, "Chat template file; default: the tokenizer's template");
   app->add_option("--adapter", options.adapter, "Folder of a LoRA adapter over the model");
   app->add_flag("--random-weights", options.random_weights, "Use random weights if the folder has none (for tests)");
+}
+
+void add_folder_flags(CLI::App* app, ModelOptions& options, bool required = true) {
+  app->add_option("model", options.model, "Model folder, or a name on the Hugging Face Hub (owner/name)")
+      ->required(required);
+  add_setting_flags(app, options);
 }
 
 // One flag per key of a table, so that the command line can say all that YAML can.
@@ -322,7 +326,9 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("--system", o.chat.system, "System message");
   one = add_command(app, o, "serve", "Serve a model over an OpenAI-compatible HTTP API", work,
                     [&o] { return run_serve(o.serve); });
-  add_folder_flags(one, o.serve);
+  one->add_option("model,--model", o.serve.models,
+                  "Model folder, or a name on the Hugging Face Hub; for several models --model NAME=DIR for each");
+  add_setting_flags(one, o.serve);
   add_key_flags(one, config::section_of<server::ServeConfig>(), "Server (docs/serving.md)", o.serve.keys);
 
   one = add_command(app, o, "score", "Log-probabilities of given continuations, as JSON Lines", work,

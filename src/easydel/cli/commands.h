@@ -68,9 +68,10 @@ struct ScoreCommand : ModelOptions {
 int run_score(const ScoreCommand& command);
 
 struct ServeOptions : ModelOptions {
+  std::vector<std::string> models;                        // folders or names; where there are several, NAME=DIR
   std::vector<std::pair<std::string, std::string>> keys;  // of the action `serve` and their YAML values
 };
-int run_serve(const ServeOptions& options);
+int run_serve(ServeOptions options);
 
 struct PerplexityCommand : ModelOptions {
   std::vector<std::string> files;

@@ -81,6 +81,8 @@ Needs needs_of(const Run& run);
 void check_built(const Config& config, bool training, config::Problems& problems);
 // Adds to `problems` what would stop the run later, as far as it can be checked without torch.
 void check_needs(const Run& run, config::Problems& problems);
+// Adds what is wrong with the folder of a model that is served besides the run's own, all of it at `path`.
+void check_served_model(const Config& config, const std::string& path, config::Problems& problems);
 // The same for the parameters of single actions.
 void check_generate(const Run&, const Action&, config::Problems&);
 void check_eval(const Run&, const Action&, config::Problems&);

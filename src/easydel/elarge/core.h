@@ -118,8 +118,9 @@ class Session {
   virtual std::shared_ptr<train::Trainer> build_trainer() = 0;  // reads the data; each call makes a new one
   // An engine over the model, with the section `esurge`; each call makes a new one.
   virtual std::shared_ptr<esurge::Engine> build_esurge() = 0;
-  // The model behind an engine as above, as the server takes it.
-  virtual server::ServedModel build_served_model() = 0;
+  // The model behind an engine as above, as the server takes it. `memory_share`: the part of the memory that the
+  // section `esurge` allows that this engine may have, above 0 and at most 1.
+  virtual server::ServedModel build_served_model(double memory_share) = 0;
   virtual TrainerOutput train(const Output& out) = 0;  // throws Interrupted
   virtual std::vector<Generated> generate(const GenerateRequest& request) = 0;
   // Answers requests to score and to generate, each a line of JSON (docs/evaluation.md); a request that fails has an

@@ -117,6 +117,18 @@ void check_models(const Config& config, bool with_tokenizer, config::Problems& p
   if (facts.reward != train::SideModelUse::none) check_side(config.reward_model, "reward_model");
 }
 
+}  // namespace
+
+void check_served_model(const Config& config, const std::string& path, config::Problems& problems) {
+  config::Problems own("");
+  const fs::path folder = find_model(config.model, "model", own);
+  if (!folder.empty()) check_model(folder, config.base_config.values.config_json, "model", own);
+  for (const config::Problem& problem : own.sorted()) problems.add(path, problem.what, problem.remedy);
+  if (!folder.empty() && own.empty()) problems.collect(path, [&] { text::Tokenizer::load(folder); });
+}
+
+namespace {
+
 // Sections of models that the method does not use, and sections that it requires.
 void check_side_models(const Config& config, config::Problems& problems) {
   struct Role {

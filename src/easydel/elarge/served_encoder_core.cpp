@@ -10,6 +10,7 @@
 #include "easydel/base/files.h"
 #include "easydel/elarge/fingerprint.h"
 #include "easydel/elarge/served_model.h"
+#include "easydel/elarge/served_name.h"
 #include "easydel/models/embedding.h"
 #include "easydel/models/model.h"
 #include "easydel/server/request_checker.h"

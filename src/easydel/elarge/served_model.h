@@ -24,7 +24,6 @@ server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,
                                  std::shared_ptr<const text::Tokenizer> tokenizer, const models::Model& model,
                                  const Config& config);
 
-std::string served_name(const Config& config);
 // What the run chose of number formats, which the fingerprint of a model depends on.
 std::string formats_of(const Config& config);
 

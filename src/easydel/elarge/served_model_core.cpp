@@ -7,6 +7,7 @@
 #include "easydel/elarge/load_options.h"
 #include "easydel/elarge/preload_checks_core.h"
 #include "easydel/elarge/served_model.h"
+#include "easydel/elarge/served_name.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/model.h"
 #include "easydel/server/route_context.h"
@@ -44,15 +45,6 @@ std::shared_ptr<const models::Model> draft_model(const models::Model& model, con
 }
 
 }  // namespace
-
-// A folder's last name, or the whole name of a model on the Hub.
-std::string served_name(const Config& config) {
-  if (config.esurge.esurge_name) return *config.esurge.esurge_name;
-  const std::filesystem::path given = config.model.name_or_path;
-  if (!files::exists(given)) return config.model.name_or_path;
-  const std::filesystem::path folder = given.has_filename() ? given : given.parent_path();
-  return folder.extension() == ".gguf" ? folder.stem().string() : folder.filename().string();
-}
 
 std::string formats_of(const Config& config) {
   return to_json(config::write(config.quantization)) + to_json(config::write(config.base_config.values));

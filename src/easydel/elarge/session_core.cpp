@@ -101,9 +101,11 @@ class TorchSession final : public Session {
 
   std::shared_ptr<esurge::Engine> build_esurge() override { return make_engine(model(), tokenizer_if_any(), config_); }
 
-  server::ServedModel build_served_model() override {
+  server::ServedModel build_served_model(double memory_share) override {
     if (is_encoder(*model())) return served_encoder(model(), tokenizer_if_any(), config_);
-    return served_model(build_esurge(), tokenizer_if_any(), *model(), config_);
+    Config config = config_;
+    config.esurge.hbm_utilization *= memory_share;
+    return served_model(make_engine(model(), tokenizer_if_any(), config), tokenizer_if_any(), *model(), config);
   }
 
   TrainerOutput train(const Output& out) override {

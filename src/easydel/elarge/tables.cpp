@@ -10,6 +10,7 @@ namespace easydel::config {
 template const Section& section_of<elarge::Config>();
 template const Section& section_of<elarge::BaseValues>();
 template const Section& section_of<elarge::QuantizationConfig>();
+template const Section& section_of<elarge::EvalConfig>();
 template const Section& section_of<elarge::GenerateConfig>();
 template const Section& section_of<elarge::GenerateAction>();
 template const Section& section_of<elarge::PathConfig>();

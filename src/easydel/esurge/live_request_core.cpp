@@ -230,6 +230,7 @@ RequestOutput LiveRequest::output(double now) {
     out.delta_text = out.outputs[0].delta_text;
   }
   out.processing_time = now - arrived;
+  if (admitted) out.queue_time = *admitted - arrived;
   if (first_token) {
     out.first_token_time = *first_token - arrived;
     out.time_spent_generating = *last_token - *first_token;

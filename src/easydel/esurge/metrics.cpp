@@ -5,31 +5,10 @@
 #include <cmath>
 
 #include "easydel/base/error.h"
+#include "easydel/esurge/metric_table.h"
 
 namespace easydel::esurge {
 namespace {
-
-enum class MetricKind : uint8_t { gauge, counter, histogram };
-
-struct Metric {
-  std::string_view name, help;
-  MetricKind kind;
-  double (*number)(const EngineMetrics&);
-  const Histogram* (*histogram)(const EngineMetrics&);
-};
-
-template <auto member>
-constexpr Metric gauge(std::string_view name, std::string_view help) {
-  return {name, help, MetricKind::gauge, [](const EngineMetrics& m) { return double(m.*member); }, nullptr};
-}
-template <auto member>
-constexpr Metric counter(std::string_view name, std::string_view help) {
-  return {name, help, MetricKind::counter, [](const EngineMetrics& m) { return double(m.*member); }, nullptr};
-}
-template <auto member>
-constexpr Metric histogram(std::string_view name, std::string_view help) {
-  return {name, help, MetricKind::histogram, nullptr, [](const EngineMetrics& m) { return &(m.*member); }};
-}
 
 using M = EngineMetrics;
 constexpr std::array all_metrics = {
@@ -177,10 +156,14 @@ Value metrics_document(const EngineMetrics& metrics) {
 }
 
 std::string metrics_text(const std::vector<std::pair<std::string, EngineMetrics>>& engines) {
+  return metrics_text(all_metrics, engines);
+}
+
+std::string metrics_text(std::span<const Metric> table,
+                         const std::vector<std::pair<std::string, EngineMetrics>>& engines) {
   static constexpr std::string_view kinds[] = {"gauge", "counter", "histogram"};
   std::string out;
-  // A metric is named once, with the lines of all engines.
-  for (const Metric& metric : all_metrics) {
+  for (const Metric& metric : table) {
     out +=
         str("# HELP ", metric.name, " ", metric.help, "\n# TYPE ", metric.name, " ", kinds[size_t(metric.kind)], "\n");
     for (const auto& [model, metrics] : engines) {

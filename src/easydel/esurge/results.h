@@ -63,6 +63,7 @@ struct RequestOutput {
   std::string accumulated_text = {}, delta_text = {};  // of the first answer
 
   // Seconds since the request arrived.
+  std::optional<double> queue_time = {};  // until the engine began with it
   std::optional<double> first_token_time = {};
   double processing_time = 0;        // until this result
   double time_spent_generating = 0;  // of that, since the first token

@@ -1,6 +1,7 @@
 #include "easydel/server/answer_job.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -50,6 +51,7 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
   void fail(const ApiError& error);
   void finish();
   void abort_parts();
+  void leave();
 
   AnswerJobs& jobs_;
   mutable std::mutex mutex_;    // of what follows
@@ -59,6 +61,7 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
   std::vector<Part> parts_;
   TokenUsage usage_;
   bool started_ = false;
+  std::atomic<bool> left_ = false;                               // the client has gone; read without the mutex
   std::vector<std::pair<size_t, esurge::RequestOutput>> early_;  // results before all requests were started
   int64_t number_ = 0;
 
@@ -78,10 +81,17 @@ void AnswerJob::finish() {
   jobs_.jobs_.erase(number_);
 }
 
+// The client has gone. What was computed until the engine knows is counted with its last results.
+void AnswerJob::leave() {
+  if (!left_.exchange(true)) abort_parts();
+  call_->record.finish_reason = "abort";
+  if (std::ranges::all_of(parts_, &Part::finished)) finish();
+}
+
 void AnswerJob::fail(const ApiError& error) {
   if (!call_) return;
   abort_parts();
-  if (started_) writer_->fail(*call_, error);
+  if (started_ && !left_) writer_->fail(*call_, error);
   finish();
 }
 
@@ -93,7 +103,7 @@ void AnswerJob::cancel(const ApiError& error) {
 void AnswerJob::count(Part& part, const esurge::RequestOutput& output) {
   usage_.completion_tokens = usage_.prompt_tokens = usage_.cached_tokens = 0;
   const int64_t before = part.generated;
-  part.generated = output.num_generated_tokens;
+  part.generated = std::max(before, output.num_generated_tokens);
   part.cached = output.cached_tokens;
   for (const Part& one : parts_) {
     usage_.prompt_tokens += one.prompt_tokens;
@@ -105,6 +115,8 @@ void AnswerJob::count(Part& part, const esurge::RequestOutput& output) {
   RequestRecord& record = call_->record;
   record.cached_tokens = usage_.cached_tokens;
   record.completion_tokens = usage_.completion_tokens;
+  record.generated_tokens += part.generated - before;
+  if (!record.queue_seconds) record.queue_seconds = output.queue_time;
   if (!record.first_token_seconds && output.first_token_time) record.first_token_seconds = output.first_token_time;
   if (!output.outputs.empty() && output.outputs[0].finish_reason)
     record.finish_reason = name_of(*output.outputs[0].finish_reason);
@@ -123,10 +135,7 @@ void AnswerJob::handle(size_t index, const esurge::RequestOutput& output) {
     if (output.timed_out)
       return fail({.status = 504, .message = "The request took too long.", .code = "deadline_exceeded"});
     count(part, output);
-    if (call_->exchange().is_gone()) {
-      abort_parts();
-      return finish();
-    }
+    if (call_->exchange().is_gone()) return leave();
     if (part.copies > 1)
       writer_->add(*call_, index, repeated(output, part.copies), usage_);
     else
@@ -156,6 +165,9 @@ void AnswerJob::start(std::vector<AnswerPart> parts) {
     usage_.truncated_tokens += part.truncated_tokens;
   }
   call_->record.prompt_tokens = usage_.prompt_tokens;
+  for (const AnswerPart& part : parts)
+    if (const auto* const ids = std::get_if<std::vector<text::TokenId>>(&part.request.prompt))
+      jobs_.note_prompt(*call_, *model_, *ids);
   if (!jobs_.add_tokens(*call_, usage_.prompt_tokens)) throw Refusal(out_of_tokens());
   const auto self = shared_from_this();
   call_->exchange().on_gone([weak = weak_from_this()] {
@@ -163,10 +175,9 @@ void AnswerJob::start(std::vector<AnswerPart> parts) {
     if (!job) return;
     std::lock_guard lock(job->mutex_);
     if (!job->call_) return;
-    job->abort_parts();
-    job->call_->record.finish_reason = "abort";
-    if (job->started_) job->finish();
+    job->leave();
   });
+  call_->record.engine_seconds = call_->seconds();
   try {
     for (size_t i = 0; i < parts.size(); ++i) {
       const int64_t id = model_->engine->add(
@@ -175,12 +186,13 @@ void AnswerJob::start(std::vector<AnswerPart> parts) {
       parts_[i].id = id;
     }
     std::lock_guard lock(mutex_);
+    started_ = true;
     if (call_->exchange().is_gone()) {
       abort_parts();
-      return finish();
+      leave();
+    } else {
+      writer_->begin(*call_);
     }
-    writer_->begin(*call_);
-    started_ = true;
     for (auto& [index, output] : std::exchange(early_, {})) handle(index, output);
   } catch (...) {
     std::lock_guard lock(mutex_);
@@ -203,6 +215,17 @@ AnswerJobs::Info AnswerJob::info() const {
   return out;
 }
 
+void AnswerJobs::note_prompt(Call& call, const ServedModel& model, std::span<const text::TokenId> ids) const {
+  constexpr size_t max_bytes = 64 << 10;
+  std::string& prompt = call.record.prompt;
+  if (!options_.log_prompts || !model.tokenizer || prompt.size() >= max_bytes) return;
+  // A token has at least a byte.
+  prompt += (prompt.empty() ? "" : "\n") + model.tokenizer->decode(ids.first(std::min(ids.size(), max_bytes)), false);
+  size_t kept = std::min(prompt.size(), max_bytes);
+  while (kept < prompt.size() && (uint8_t(prompt[kept]) & 0xc0) == 0x80) --kept;
+  prompt.resize(kept);
+}
+
 void AnswerJobs::count_tokens(const Call& call, int64_t tokens) const {
   if (!add_tokens(call, tokens)) throw Refusal(out_of_tokens());
 }
@@ -221,7 +244,11 @@ void AnswerJobs::start(std::shared_ptr<Call> call, std::shared_ptr<const ServedM
     if (options_.timeout_seconds > 0) part.request.sampling.timeout_seconds = options_.timeout_seconds;
   {
     std::lock_guard lock(mutex_);
-    if (int64_t(jobs_.size()) >= running + most)
+    const auto of_model = std::ranges::count_if(jobs_, [&](const auto& entry) {
+      const std::shared_ptr<AnswerJob> other = entry.second.lock();
+      return other && !other->left_ && other->model_ == job->model_;
+    });
+    if (of_model >= running + most)
       throw Refusal(
           {.status = 503, .message = options_.overload_message, .code = "overloaded", .retry_after_seconds = 1});
     job->number_ = next_++;
@@ -256,8 +283,7 @@ void AnswerJobs::cancel_all(const ApiError& error) {
 }
 
 int64_t AnswerJobs::count() const {
-  std::lock_guard lock(mutex_);
-  return int64_t(jobs_.size());
+  return std::ranges::count_if(all(), [](const auto& job) { return !job->left_; });
 }
 
 }  // namespace easydel::server

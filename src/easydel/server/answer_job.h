@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,7 @@ class AnswerJobs {
     int64_t max_requests = 0;
     double timeout_seconds = 0;  // of a request; 0: none
     std::string overload_message = "The server is busy. Try again later.";
+    bool log_prompts = false;
     KeyStore* keys = nullptr;  // may be null; must outlive the jobs
   };
   explicit AnswerJobs(Options options) : options_(std::move(options)) {}
@@ -56,6 +58,8 @@ class AnswerJobs {
   void start(std::shared_ptr<Call> call, std::shared_ptr<const ServedModel> model, std::vector<AnswerPart> parts,
              std::unique_ptr<AnswerWriter> writer);
 
+  // Adds a prompt to what is logged of a request, if prompts are logged.
+  void note_prompt(Call& call, const ServedModel& model, std::span<const text::TokenId> ids) const;
   // Counts tokens of a request that needs no engine. Refusal: the key has none left.
   void count_tokens(const Call& call, int64_t tokens) const;
 
@@ -67,7 +71,7 @@ class AnswerJobs {
   std::vector<Info> list() const;
   bool cancel(const std::string& id, const ApiError& error);  // false: there is no such request
   void cancel_all(const ApiError& error);
-  int64_t count() const;
+  int64_t count() const;  // without those whose clients have gone
 
  private:
   friend class AnswerJob;

@@ -9,19 +9,12 @@
 #include "easydel/base/json_text.h"
 #include "easydel/base/log_fields.h"
 #include "easydel/server/request_parser.h"
+#include "easydel/server/trace_export.h"
 
 namespace easydel::server {
 namespace {
 
 constexpr std::string_view unknown_route = "(unknown)";
-
-// W3C's form: version, trace, span and flags in hex, "00-...-...-01".
-bool is_trace_parent(std::string_view text) {
-  constexpr std::string_view form = "hh-hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh-hhhhhhhhhhhhhhhh-hh";
-  return std::ranges::equal(text, form, [](char c, char expected) {
-    return expected == '-' ? c == '-' : (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
-}
 
 bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1" || host == "localhost"; }
 
@@ -113,6 +106,18 @@ HttpServer::Callbacks Api::callbacks() {
   return {.check_head = [this](const HttpRequest& request, const std::string& id) { return check_head(request, id); },
           .handle = [this](std::shared_ptr<Exchange> exchange) { handle(std::move(exchange)); },
           .answered = {}};
+}
+
+HttpServer::Callbacks Api::metrics_callbacks() {
+  HttpServer::Callbacks out = callbacks();
+  out.check_head = [this](const HttpRequest& request, const std::string& id) -> std::optional<HttpResponse> {
+    constexpr std::array served = {"/metrics", "/health", "/liveness", "/readiness"};
+    if (std::ranges::find(served, request.path) != served.end()) return check_head(request, id);
+    log_refused(request, id, unknown_route, 404);
+    return error_response({.status = 404, .message = "There is no such route.", .code = "route_not_found"},
+                          request.path, id);
+  };
+  return out;
 }
 
 std::string Api::address_of(const HttpRequest& request) const {
@@ -241,7 +246,7 @@ void Api::ended(const Call& call) {
                                     {"route", str(call.route().method, " ", call.route().path)},
                                     {"status", int64_t(status)},
                                     {"seconds", call.seconds()}};
-  if (const std::string* const parent = call.request().header("traceparent"); parent && is_trace_parent(*parent))
+  if (const std::string* const parent = call.request().header("traceparent"); parent && parse_trace_parent(*parent))
     fields.push_back({"traceparent", *parent});
   const RequestRecord& record = call.record;
   if (!record.model.empty()) {
@@ -249,10 +254,13 @@ void Api::ended(const Call& call) {
     fields.push_back({"prompt_tokens", record.prompt_tokens});
     fields.push_back({"cached_tokens", record.cached_tokens});
     fields.push_back({"completion_tokens", record.completion_tokens});
+    fields.push_back({"generated_tokens", record.generated_tokens});
     if (record.first_token_seconds) fields.push_back({"first_token_seconds", *record.first_token_seconds});
     fields.push_back({"finish_reason", record.finish_reason});
+    if (!record.prompt.empty()) fields.push_back({"prompt", record.prompt});
   }
   log::write(log::Level::info, "request", fields);
+  if (ended_listener_) ended_listener_(call);
 }
 
 }  // namespace easydel::server

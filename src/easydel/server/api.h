@@ -28,8 +28,13 @@ enum class ServerState : uint8_t { loading, ready, paused, draining };
 // What is logged of a request, besides what the server knows itself. A handler fills it in before it lets go.
 struct RequestRecord {
   std::string model = {}, finish_reason = {};
+  std::string prompt = {};  // with log_prompts
   int64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
-  std::optional<double> first_token_seconds = {};
+  // What the engine computed: also tokens that no answer has, and those of equal answers once.
+  int64_t generated_tokens = 0;
+  // Of the first request to the engine: when it was made, since the call began; how long it waited and how long its
+  // first token took, since it was made.
+  std::optional<double> engine_seconds = {}, queue_seconds = {}, first_token_seconds = {};
 };
 
 // One request for a route, which its key allows.
@@ -92,7 +97,12 @@ class Api {
   // The same as a document, for clients that accept application/json.
   void set_metrics_document(std::function<Value()> source) { metrics_document_ = std::move(source); }
 
+  // Told of each call that has ended.
+  void set_ended_listener(std::function<void(const Call&)> listener) { ended_listener_ = std::move(listener); }
+
   HttpServer::Callbacks callbacks();  // the Api must outlive the server
+  // Of a listener that serves metrics and health alone.
+  HttpServer::Callbacks metrics_callbacks();
 
  private:
   std::optional<HttpResponse> check_head(const HttpRequest& request, const std::string& id);
@@ -114,6 +124,7 @@ class Api {
   std::atomic<ServerState> state_ = ServerState::loading;
   std::function<std::string()> metrics_source_;
   std::function<Value()> metrics_document_;
+  std::function<void(const Call&)> ended_listener_;
   std::atomic<int64_t> in_flight_ = 0;
   std::atomic<bool> large_body_seen_ = false;  // since memory was last given back
   mutable std::mutex mutex_;

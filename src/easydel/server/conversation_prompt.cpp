@@ -1,9 +1,13 @@
 // Conversations as prompts: messages as the template wants them, rendered and tokenized.
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <utility>
 
 #include "easydel/base/error.h"
+#include "easydel/server/client_text.h"
 #include "easydel/server/route_context.h"
+#include "easydel/text/tokenizers/special_breaks.h"
 
 namespace easydel::server {
 namespace {
@@ -80,8 +84,8 @@ ConversationPrompt render_conversation(const ServeConfig& config, const ServedMo
     refuse("messages", str("the model '", model.id, "' has no chat template"),
            "use /v1/completions, or give the server a template with model.chat_template");
   const std::string source = fields.chat_template.value_or(model.tokenizer->chat_template().value_or(""));
-  const Value messages = as_template_wants(fields.messages, model.takes_content_parts && config.oai_like_processor,
-                                           source.find("developer") != std::string::npos);
+  Value messages = as_template_wants(fields.messages, model.takes_content_parts && config.oai_like_processor,
+                                     source.find("developer") != std::string::npos);
   text::ChatOptions options;
   options.tools = fields.tools;
   if (options.tools.is_list() && options.tools.items.empty()) options.tools = {};
@@ -91,6 +95,13 @@ ConversationPrompt render_conversation(const ServeConfig& config, const ServedMo
   if (!fields.documents.is_null()) options.extra.set("documents", fields.documents);
   if (fields.enable_thinking) options.extra.set("enable_thinking", Value::boolean(*fields.enable_thinking));
   if (fields.reasoning_effort) options.extra.set("reasoning_effort", Value::text(*fields.reasoning_effort));
+  std::optional<ClientText> client;
+  if (config.content_special_tokens == ContentSpecialTokens::text && model.special_texts) {
+    client.emplace(model.special_texts, source);
+    const std::array written = {&messages, &options.tools, &options.extra};
+    for (const Value* const value : written) client->look_at(*value);
+    for (Value* const value : written) client->mark(*value);
+  }
   ConversationPrompt out;
   try {
     out.text = renderer->text(messages, options);
@@ -99,7 +110,10 @@ ConversationPrompt render_conversation(const ServeConfig& config, const ServedMo
     refuse("messages", "the chat template refuses them: " + error.problem);
   }
   if (continues) out.text = cut_after_last_message(std::move(out.text), messages);
-  out.ids = model.tokenizer->encode(out.text, {.add_special_tokens = false});
+  if (client) out.breaks = client->take_marks(out.text);
+  out.ids = out.breaks.empty()
+                ? model.tokenizer->encode(out.text, {.add_special_tokens = false})
+                : text::encode_with_breaks(*model.tokenizer, out.text, out.breaks, {.add_special_tokens = false}).ids;
   if (options.add_generation_prompt) out.begun = text::begun_answer(out.text, model.format);
   return out;
 }

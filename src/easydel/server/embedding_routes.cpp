@@ -78,6 +78,7 @@ class Encoding {
   void start(EncodeQueue& queue, std::function<std::string(std::vector<Vector> rows)> answer) {
     call_->record.prompt_tokens = tokens_;
     context_.jobs.count_tokens(*call_, tokens_);
+    for (const EncodedText& text : texts_) context_.jobs.note_prompt(*call_, *model_, text.ids);
     queue.add({std::move(call_), std::move(model_), std::move(texts_),
                [answer = std::move(answer)](Call& call, std::vector<Vector> rows) {
                  call.respond_json(200, answer(std::move(rows)));

@@ -6,9 +6,11 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/esurge/vllm_metrics.h"
 #include "easydel/server/json_body.h"
 #include "easydel/server/route_context.h"
 #include "easydel/server/text_request.h"
+#include "easydel/text/tokenizers/special_breaks.h"
 
 namespace easydel::server {
 namespace {
@@ -55,10 +57,12 @@ void tokenize(const RouteContext& context, Call& call) {
   const auto model = context.models.find(request.model);
   const text::Tokenizer& tokenizer = tokenizer_of(*model);
   const bool chat = !request.prompt.has_value();
-  const std::string text =
-      chat ? render_conversation(context.config, *model, conversation_of(request)).text : *request.prompt;
+  const text::EncodeOptions options{.add_special_tokens = request.add_special_tokens.value_or(!chat)};
+  ConversationPrompt conversation;
+  if (chat) conversation = render_conversation(context.config, *model, conversation_of(request));
   const text::Encoding encoding =
-      tokenizer.encode_full(text, std::nullopt, {.add_special_tokens = request.add_special_tokens.value_or(!chat)});
+      chat ? text::encode_with_breaks(tokenizer, conversation.text, conversation.breaks, options)
+           : tokenizer.encode_full(*request.prompt, std::nullopt, options);
   Value out = Value::map();
   out.set("count", Value::integer(int64_t(encoding.ids.size())));
   out.set("max_model_len", Value::integer(model->max_model_len));
@@ -248,7 +252,8 @@ void add_model_routes(Api& api, const RouteContext& context) {
     std::vector<std::pair<std::string, esurge::EngineMetrics>> all;
     for (const auto& model : context.models.all())
       if (model->engine) all.emplace_back(model->id, model->engine->metrics());
-    return esurge::metrics_text(all);
+    const std::string out = esurge::metrics_text(all);
+    return context.config.vllm_metric_names ? out + esurge::vllm_metrics_text(all) : out;
   });
   api.set_metrics_document([context] {
     Value out = Value::map();

@@ -1,9 +1,21 @@
 #include "easydel/server/serve_config.h"
 
+#include <string_view>
+
 #include "easydel/base/names.h"
 #include "easydel/text/output/output_parser.h"
 
 namespace easydel::server {
+namespace {
+
+bool is_web_address(std::string_view text) {
+  for (const std::string_view scheme : {"http://", "https://"})
+    if (text.starts_with(scheme))
+      return text.size() > scheme.size() && text[scheme.size()] != '/' && text.find_first_of(" \t\r\n") == text.npos;
+  return false;
+}
+
+}  // namespace
 
 void ServeConfig::check_parser_name(config::Keys& keys) const {
   if (tool_parser_name.empty() || tool_parser_name == "auto" || tool_parser_name == "none") return;
@@ -36,6 +48,13 @@ void ServeConfig::settle(config::Keys& keys) {
   if (max_connections_per_address > max_connections && keys.given("max_connections_per_address"))
     keys.refuse("max_connections_per_address", "is more than max_connections",
                 "one address cannot have more connections than the server");
+  if (metrics_port && *metrics_port != 0 && *metrics_port == port)
+    keys.refuse("metrics_port", "is the port of the server",
+                "give another one, or leave it out: /metrics is there too");
+  if (models.contains(""))
+    keys.refuse("models", "has a model without a name", "give each model the name that requests use");
+  if (otlp_endpoint && !is_web_address(*otlp_endpoint))
+    keys.refuse("otlp_endpoint", "'" + *otlp_endpoint + "' is not a URL of http or https", "http://127.0.0.1:4318");
   if (max_target_bytes >= max_header_bytes)
     keys.refuse("max_target_bytes", "is not less than max_header_bytes",
                 "the target is part of the first line, which counts as headers");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,12 @@ constexpr auto choices(LogFormat) {
   return std::array{Choice{LogFormat::text, "text"}, Choice{LogFormat::json, "json"}};
 }
 
+enum class ContentSpecialTokens : uint8_t { tokens, text };
+constexpr auto choices(ContentSpecialTokens) {
+  using config::Choice;
+  return std::array{Choice{ContentSpecialTokens::tokens, "tokens"}, Choice{ContentSpecialTokens::text, "text"}};
+}
+
 struct ServeConfig {
   std::string host = "0.0.0.0";
   int64_t port = 11556;
@@ -36,6 +43,8 @@ struct ServeConfig {
   std::optional<std::string> admin_key;
   bool enable_cors = false;
   std::optional<std::vector<std::string>> cors_origins;
+  // Ours: other models.
+  std::map<std::string, std::string> models;  // their folders, or names on the Hub, by the name of each
   // Ours: limits.
   int64_t max_header_bytes = 16384, max_header_fields = 64, max_target_bytes = 2048, max_body_bytes = 8 << 20;
   double header_timeout_seconds = 10, body_timeout_seconds = 30, min_body_bytes_per_second = 1024;
@@ -56,6 +65,13 @@ struct ServeConfig {
   int64_t max_audit_entries = 10000, wrong_keys_per_minute = 10;
   // Ours: the log.
   LogFormat log_format = LogFormat::text;
+  bool log_prompts = false;
+  // Ours: what clients write.
+  ContentSpecialTokens content_special_tokens = ContentSpecialTokens::tokens;
+  // Ours: figures for others.
+  std::optional<int64_t> metrics_port;
+  bool vllm_metric_names = false;
+  std::optional<std::string> otlp_endpoint;
 
   static constexpr auto doc = "Serve the model over an OpenAI-compatible HTTP API.";
   template <class C>
@@ -66,8 +82,8 @@ struct ServeConfig {
                         "this user through a Unix socket."),
         field<&C::port>("Port to listen on; 0: a free one, which is printed.", between(0, 65535)),
         field<&C::workers>("Number of server processes; only 1 is possible.", between(1, 1)),
-        field<&C::log_level>("How much is logged while the server runs: debug, info, warning or error. Below info no "
-                             "line is written for a request."),
+        field<&C::log_level>("How much is logged while the server runs: debug, info, warning or error. Above info no "
+                             "line is written for a request. SIGHUP reads it anew from the run's file."),
         field<&C::reload>("Reload on code changes. Not possible: the server and the engine are one process."),
         field<&C::ssl_keyfile>("Private key file for HTTPS."),
         field<&C::ssl_certfile>("Certificate file for HTTPS."),
@@ -79,6 +95,8 @@ struct ServeConfig {
         field<&C::admin_key>("API key for administrative requests."),
         field<&C::enable_cors>("Answer requests of web pages from other origins (CORS)."),
         field<&C::cors_origins>("Origins that are allowed."),
+        field<&C::models>("Other models that are served, by the names that requests give: {small: models/small}. They "
+                          "have the run's settings, and the memory for KV caches is divided evenly."),
         field<&C::max_header_bytes>("Largest size of a request's first line and headers, in bytes; more is refused "
                                     "with 431.",
                                     between(1024, 1 << 20)),
@@ -141,6 +159,18 @@ struct ServeConfig {
                                          "ones are refused with 429.",
                                          between(1, 1000000)),
         field<&C::log_format>("Form of log lines: text, or json, one object a line."),
+        field<&C::metrics_port>("Port of a second listener that serves /metrics and /health alone, with the same keys; "
+                                "0: a free one, which is logged; null: none.",
+                                between(0, 65535)),
+        field<&C::vllm_metric_names>("Add the engine's metrics under vLLM's names to /metrics, for its dashboards."),
+        field<&C::otlp_endpoint>("URL of a collector that gets a trace of each request (OTLP over HTTP, JSON), such as "
+                                 "http://127.0.0.1:4318; null: nothing is sent."),
+        field<&C::content_special_tokens>(
+            "What becomes of special tokens that clients spell in conversations, such as ends of turns: tokens, as in "
+            "transformers, or text, so that nobody can write turns in another's name; templates then do not find "
+            "them either."),
+        field<&C::log_prompts>("Write each request's prompt into its log line, its first 64 KiB. Prompts may be "
+                               "private; leave it off unless you look for a mistake."),
     };
   }
   void settle(config::Keys& keys);

@@ -27,6 +27,7 @@
 #include "easydel/server/key_store.h"
 #include "easydel/server/response_store.h"
 #include "easydel/server/route_context.h"
+#include "easydel/server/trace_export.h"
 
 namespace easydel::server {
 namespace {
@@ -109,11 +110,16 @@ struct Server::Parts {
         jobs({.max_requests = config.max_waiting_requests.value_or(0),
               .timeout_seconds = config.request_timeout_seconds,
               .overload_message = config.overload_message,
+              .log_prompts = config.log_prompts,
               .keys = keys.get()}),
         api(config, keys.get(), models),
         encodes({.max_requests = config.max_waiting_requests.value_or(0),
                  .timeout_seconds = config.request_timeout_seconds,
                  .overload_message = config.overload_message}) {
+    if (config.otlp_endpoint) {
+      traces = std::make_unique<TraceExporter>(*config.otlp_endpoint);
+      api.set_ended_listener([this](const Call& call) { traces->add(call); });
+    }
     const RouteContext context{config, models, jobs};
     add_chat_route(api, context);
     add_completion_route(api, context);
@@ -146,14 +152,16 @@ struct Server::Parts {
   }
 
   const ServeConfig config;
-  std::unique_ptr<KeyStore> keys;  // null: nothing needs a key
+  std::function<ServeConfig()> read_config;  // null: it is not read anew
+  std::unique_ptr<KeyStore> keys;            // null: nothing needs a key
+  std::unique_ptr<TraceExporter> traces;     // null: none are sent
   ModelList models;
   ResponseStore responses;
   AnswerJobs jobs;
   Api api;
-  std::unique_ptr<HttpServer> http;
-  EncodeQueue encodes;  // its thread ends before what it answers to
-  std::jthread saver;   // ends before what it saves
+  std::unique_ptr<HttpServer> http, metrics;  // metrics: null without metrics_port
+  EncodeQueue encodes;                        // its thread ends before what it answers to
+  std::jthread saver;                         // ends before what it saves
 };
 
 Server::Server(const ServeConfig& config) : parts_(std::make_unique<Parts>(config)) {}
@@ -164,6 +172,7 @@ Server::~Server() {
   parts_->jobs.cancel_all({.status = 503, .message = "The server has shut down.", .code = "draining"});
   parts_->encodes.cancel_all();
   parts_->http->stop();
+  if (parts_->metrics) parts_->metrics->stop();
 }
 
 void Server::start() {
@@ -172,8 +181,25 @@ void Server::start() {
   if (p.config.log_level != LogLevel::info) log::set_level(level_of(p.config.log_level));
   p.http = std::make_unique<HttpServer>(p.config, p.api.callbacks());
   p.http->start();
+  if (p.config.metrics_port) {
+    ServeConfig config = p.config;
+    config.port = *config.metrics_port;
+    if (config.host.starts_with("unix:")) config.host = "127.0.0.1";
+    p.metrics = std::make_unique<HttpServer>(config, p.api.metrics_callbacks());
+    try {
+      p.metrics->start();
+    } catch (const UserError& error) {
+      if (error.where != "port") throw;
+      refuse("metrics_port", error.problem, error.remedy);
+    }
+    log::info("serve: metrics on ", p.metrics->address(), "/metrics");
+  }
   p.start_saving();
 }
+
+void Server::reload_from(std::function<ServeConfig()> read) { parts_->read_config = std::move(read); }
+
+std::string Server::metrics_address() const { return parts_->metrics ? parts_->metrics->address() : ""; }
 
 std::string Server::address() const { return parts_->http->address(); }
 
@@ -232,6 +258,7 @@ bool Server::drain(double seconds) {
     p.http->drain(last_words_seconds);
   }
   p.http->stop();
+  if (p.metrics) p.metrics->stop();
   p.save_keys();
   return whole;
 }
@@ -245,7 +272,12 @@ void Server::reload() {
       log::error("serve: ", what, " was not read anew: ", error.what());
     }
   };
-  attempt("the certificate", [this] { parts_->http->reload_certificate(); });
+  if (parts_->read_config)
+    attempt("the log level", [this] { log::set_level(level_of(parts_->read_config().log_level)); });
+  attempt("the certificate", [this] {
+    parts_->http->reload_certificate();
+    if (parts_->metrics) parts_->metrics->reload_certificate();
+  });
   if (parts_->keys) attempt("the keys", [this] { parts_->keys->reload(); });
 }
 

@@ -20,7 +20,8 @@ class Server {
 
   // Listens; until a model is ready, requests get 503. UserError: the address or the certificate cannot be used.
   void start();
-  std::string address() const;  // "http://127.0.0.1:8000", "unix:/path"
+  std::string address() const;          // "http://127.0.0.1:8000", "unix:/path"
+  std::string metrics_address() const;  // of the second listener; empty: there is none
 
   // Adds a model, for requests from now on. UserError: it contradicts the settings.
   void add(ServedModel model);
@@ -32,8 +33,10 @@ class Server {
   bool run_until_signal();
   // Refuses what is new and finishes what runs; what is left after `seconds` ends with an error. True: nothing was.
   bool drain(double seconds);
-  // Reads certificate and keys anew. What is wrong is logged, and the old one stays.
+  // Reads log level, certificate and keys anew. What is wrong is logged, and the old one stays.
   void reload();
+  // Where reload() gets the log level. UserError of `read`: it cannot be read now.
+  void reload_from(std::function<ServeConfig()> read);
 
  private:
   struct Parts;

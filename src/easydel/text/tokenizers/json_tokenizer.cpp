@@ -7,6 +7,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/simdjson.h"
 #include "easydel/text/tokenizers/byte_level.h"
+#include "easydel/text/tokenizers/special_breaks.h"
 #include "easydel/text/tokenizers/write_json.h"
 
 namespace easydel::text {
@@ -115,7 +116,7 @@ void JsonTokenizer::append_pieces(std::string_view text, std::vector<TokenId>& i
   for (const Token& token : tokens) ids.push_back(token.id);
 }
 
-Encoding JsonTokenizer::encode_one(std::string_view text, bool parse_special) const {
+Encoding JsonTokenizer::encode_one(std::string_view text, bool parse_special, std::span<const size_t> breaks) const {
   Encoding out;
   std::vector<uint32_t> character_of(text.size() + 1);  // by byte
   uint32_t characters = 0;
@@ -127,6 +128,25 @@ Encoding JsonTokenizer::encode_one(std::string_view text, bool parse_special) co
 
   std::vector<AddedTokens::Found> found, inner;
   parts_.added.find(text, false, parse_special, found);
+  // Makes text of special tokens over a break. `origin_of`: the bytes of `text` that a token was made of.
+  const auto break_up = [&](std::vector<AddedTokens::Found>& pieces, const auto& origin_of) {
+    const auto is_broken = [&](const AddedTokens::Found& piece) {
+      if (piece.id < 0 || !parts_.added.token(piece.id)->special) return false;
+      const Span origin = origin_of(piece);
+      const auto next = std::ranges::upper_bound(breaks, size_t(origin.begin));
+      return next != breaks.end() && *next < origin.end;
+    };
+    std::vector<AddedTokens::Found> out;
+    for (AddedTokens::Found piece : pieces) {
+      if (is_broken(piece)) piece.id = -1;
+      if (piece.id < 0 && !out.empty() && out.back().id < 0)
+        out.back().end = piece.end;
+      else
+        out.push_back(piece);
+    }
+    pieces = std::move(out);
+  };
+  if (!breaks.empty()) break_up(found, [](const AddedTokens::Found& one) { return Span{one.begin, one.end}; });
   auto add = [&](TokenId id, std::string_view spelled, Span origin) {
     out.ids.push_back(id);
     out.tokens.emplace_back(spelled);
@@ -141,6 +161,8 @@ Encoding JsonTokenizer::encode_one(std::string_view text, bool parse_special) co
     if (parts_.normalizer) parts_.normalizer->apply(normalized);
     inner.clear();
     parts_.added.find(normalized.bytes(), true, parse_special, inner);
+    if (!breaks.empty())
+      break_up(inner, [&](const AddedTokens::Found& one) { return normalized.origin(one.begin, one.end); });
     for (const auto& piece : inner) {
       if (piece.id >= 0) {
         add(piece.id, std::string_view(normalized.bytes()).substr(piece.begin, piece.end - piece.begin),
@@ -205,6 +227,21 @@ Encoding JsonTokenizer::encode_full(std::string_view text, const std::optional<s
   Encoding out = joined(std::move(parts));
   if (options.file_limits && parts_.padding) parts_.padding->apply(out);
   return out;
+}
+
+Encoding JsonTokenizer::encode_with_breaks(std::string_view text, std::span<const size_t> breaks,
+                                           const EncodeOptions& options) const {
+  std::vector<Encoding> parts;
+  parts.push_back(encode_one(text, options.parse_special, breaks));
+  if (parts_.post_processor) parts_.post_processor->apply(parts, options.add_special_tokens);
+  return joined(std::move(parts));
+}
+
+Encoding encode_with_breaks(const Tokenizer& tokenizer, std::string_view text, std::span<const size_t> breaks,
+                            const EncodeOptions& options) {
+  const auto* const one = dynamic_cast<const JsonTokenizer*>(&tokenizer);
+  check(one, "a tokenizer of another class");
+  return one->encode_with_breaks(text, breaks, options);
 }
 
 std::optional<std::string_view> JsonTokenizer::shown(TokenId id, bool skip_special_tokens) const {

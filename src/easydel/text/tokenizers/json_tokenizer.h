@@ -54,6 +54,9 @@ class JsonTokenizer final : public Tokenizer {
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options) const override;
   Encoding encode_full(std::string_view text, const std::optional<std::string>& pair,
                        const EncodeOptions& options) const override;
+  // As encode_with_breaks.
+  Encoding encode_with_breaks(std::string_view text, std::span<const size_t> breaks,
+                              const EncodeOptions& options) const;
   std::string decode(std::span<const TokenId> ids, bool skip_special_tokens, std::optional<bool> clean_up,
                      bool time_stamps) const override;
   std::optional<std::string> bytes_of(TokenId id, TextPlace& place) const override;
@@ -77,7 +80,7 @@ class JsonTokenizer final : public Tokenizer {
   void append_ids(std::string_view text, bool parse_special, std::vector<TokenId>& ids) const;
   void append_normalized(std::string_view text, size_t begin, bool parse_special, std::vector<TokenId>& ids) const;
   void append_pieces(std::string_view text, std::vector<TokenId>& ids) const;
-  Encoding encode_one(std::string_view text, bool parse_special) const;
+  Encoding encode_one(std::string_view text, bool parse_special, std::span<const size_t> breaks = {}) const;
   void encode_piece(const NormalizedText& piece, const std::vector<uint32_t>& character_of, Encoding& out) const;
 
   TokenizerParts parts_;
