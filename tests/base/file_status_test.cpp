@@ -1,9 +1,13 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
@@ -87,6 +91,19 @@ TEST_F(FileStatus, AFolderIsLockedByOneAtATime) {
   test::write_file(run / "kept", "");
   { const Lock lock(run / ".lock", run, "this run"); }
   EXPECT_EQ(list(run), (std::vector<fs::path>{run / "kept"}));
+}
+
+TEST_F(FileStatus, ALockNamesItsHolderThoughItHasJustBegun) {
+  const int file = ::open((folder_ / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  ASSERT_EQ(::flock(file, LOCK_EX), 0);
+  std::thread holder([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(::pwrite(file, "process 1 on here\n", 18, 0), 18);
+  });
+  const std::string text = shown(refusal([&] { Lock(folder_ / ".lock", folder_.path(), "this run"); }));
+  holder.join();
+  EXPECT_TRUE(text.starts_with("DIR: is in use by process 1 on here\n")) << text;
+  ::close(file);
 }
 
 TEST_F(FileStatus, TheLockOfAProcessThatWasKilledIsFree) {

@@ -2,6 +2,9 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <chrono>
+#include <thread>
+
 #include "easydel/base/file_operations.h"
 #include "easydel/base/log.h"
 
@@ -41,7 +44,12 @@ Lock::Lock(const fs::path& path, const fs::path& what, const std::string& user) 
     while (result != 0 && errno == EINTR);
     const int error = result == 0 ? 0 : errno;
     if (error == EWOULDBLOCK) {
-      const std::string holder = text_of(file);
+      std::string holder = text_of(file);
+      // It writes its name right after it has locked.
+      for (int tries = 0; holder.empty() && tries < 50; ++tries) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        holder = text_of(file);
+      }
       ::close(file);
       refuse(what.string(), str("is in use by ", holder.empty() ? "another process" : holder),
              str("wait until it has ended, or give ", user, " another folder"));
