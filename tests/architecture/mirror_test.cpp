@@ -106,6 +106,7 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       {"train/online_dpo.cpp", "train/online_pairs_test.cpp"},
       {"train/online_losses.cpp", "train/online_pairs_test.cpp"},
       {"train/xpo.cpp", "train/online_pairs_test.cpp"},
+      {"train/line_programs.cpp", "train/rewards_test.cpp"},
       {"train/reward_program.cpp", "train/rewards_test.cpp"},
       {"train/rewards_config.cpp", "train/rewards_test.cpp"},
       {"train/rloo_config.cpp", "train/method_configs_test.cpp"},

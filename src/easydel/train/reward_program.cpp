@@ -1,210 +1,40 @@
 // A reward that a child process computes: a line of JSON for each completion goes in, a line with its number comes
 // back.
-#include <fcntl.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cmath>
-#include <csignal>
-#include <cstring>
-
-#include "easydel/base/clock.h"
 #include "easydel/base/error.h"
-#include "easydel/base/log.h"
 #include "easydel/train/grpo_config.h"
+#include "easydel/train/line_programs.h"
 #include "easydel/train/rewards.h"
-
-extern char** environ;
 
 namespace easydel::train {
 namespace {
 
-constexpr size_t longest_line = size_t{1} << 20;
-
-// A started program; its standard input and output are one socket.
-class Worker {
- public:
-  Worker(const std::vector<std::string>& command, const std::string& where) : where_(where) {
-    int ends[2], errors[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail("no socket could be made");
-    if (pipe2(errors, O_CLOEXEC) != 0) fail("no pipe could be made");
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, errors[1], STDERR_FILENO);
-    std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    const int failed = posix_spawnp(&child_, arguments[0], &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    close(errors[1]);
-    talk_ = ends[0], errors_ = errors[0];
-    for (const int file : {talk_, errors_}) fcntl(file, F_SETFL, O_NONBLOCK);
-    if (failed != 0) {
-      child_ = -1;
-      refuse(where_, str("'", command[0], "' cannot be started: ", std::strerror(failed)),
-             "give the program's path, or the name of one in PATH");
-    }
-  }
-  ~Worker() {
-    if (talk_ >= 0) close(talk_);
-    if (errors_ >= 0) close(errors_);
-    if (child_ <= 0) return;
-    // Its input has ended; a program that goes on is killed.
-    for (int i = 0; i < 50; ++i) {
-      if (waitpid(child_, nullptr, WNOHANG) != 0) return;
-      usleep(10'000);
-    }
-    kill(child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
-  }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
-
-  void ask(const std::string& line) { unsent_ += line, ++open_; }
-  int64_t open() const { return open_; }  // questions without an answer
-  void add_to(std::vector<pollfd>& files) const {
-    files.push_back({talk_, static_cast<short>(POLLIN | (unsent_.empty() ? 0 : POLLOUT)), 0});
-    files.push_back({errors_, POLLIN, 0});
-  }
-  // Writes and reads what is possible; gives each whole line of an answer. True: something moved.
-  template <class Take>
-  bool exchange(const Take& take) {
-    bool moved = false;
-    while (!unsent_.empty()) {
-      const ssize_t sent = send(talk_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
-      if (sent <= 0) break;
-      unsent_.erase(0, size_t(sent)), moved = true;
-    }
-    read_errors();
-    bool over = false;
-    moved |= read_into(talk_, received_, over);
-    for (size_t end; (end = received_.find('\n')) != std::string::npos; received_.erase(0, end + 1)) {
-      last_line_ = received_.substr(0, end);
-      if (last_line_.find_first_not_of(" \t\r") == std::string::npos) continue;
-      take(last_line_);
-      --open_;
-    }
-    if (received_.size() > longest_line) fail(str("answered a line of more than ", longest_line, " bytes"));
-    if (over && open_ > 0) died();
-    return moved;
-  }
-  [[noreturn]] void fail(const std::string& what) const {
-    refuse(where_, what,
-           last_line_.empty() ? "it had not answered anything"
-                              : "its last line was: " + last_line_.substr(0, std::min<size_t>(last_line_.size(), 200)));
-  }
-
- private:
-  // False: there was nothing. `over`: nothing more will come.
-  static bool read_into(int file, std::string& to, bool& over) {
-    char buffer[1 << 16];
-    bool any = false;
-    for (;;) {
-      const ssize_t count = read(file, buffer, sizeof buffer);
-      if (count > 0) {
-        to.append(buffer, size_t(count)), any = true;
-        if (to.size() > longest_line) return any;
-        continue;
-      }
-      over = count == 0 || (errno != EAGAIN && errno != EINTR);
-      return any;
-    }
-  }
-  void read_errors() {
-    bool over = false;
-    read_into(errors_, said_, over);
-    for (size_t end; (end = said_.find('\n')) != std::string::npos; said_.erase(0, end + 1)) {
-      last_error_ = said_.substr(0, std::min<size_t>(end, 1000));
-      log::info(where_, ": ", last_error_);
-    }
-    if (said_.size() > longest_line) said_.clear();
-  }
-  [[noreturn]] void died() {
-    read_errors();
-    int status = 0;
-    for (int i = 0; i < 100 && waitpid(child_, &status, WNOHANG) == 0; ++i) usleep(10'000);
-    child_ = -1;
-    const std::string how = WIFSIGNALED(status) ? str("was ended by signal ", WTERMSIG(status))
-                                                : str("ended with exit status ", WEXITSTATUS(status));
-    if (last_line_.empty()) last_line_ = last_error_;
-    fail(str(how, " with ", open_, " completions to judge"));
-  }
-
-  std::string where_;
-  pid_t child_ = -1;
-  int talk_ = -1, errors_ = -1;
-  std::string unsent_, received_, said_, last_line_, last_error_;
-  int64_t open_ = 0;
-};
-
 class Program final : public CompletionReward {
  public:
-  Program(std::string name, const RewardEntry& entry)
-      : where_("trainer.rewards: program '" + name + "'"), entry_(entry) {}
+  Program(const std::string& name, const RewardEntry& entry)
+      : programs_({.where = "trainer.rewards: program '" + name + "'",
+                   .command = entry.command,
+                   .workers = entry.workers,
+                   .timeout_seconds = entry.timeout_seconds,
+                   .field = reward_word,
+                   .questions = "completions to judge"}) {}
 
   std::vector<std::optional<double>> score(std::span<const Judged> completions) override {
-    std::vector<std::optional<double>> out(completions.size());
-    std::vector<bool> answered(completions.size(), false);
-    while (int64_t(workers_.size()) < entry_.workers)
-      workers_.push_back(std::make_unique<Worker>(entry_.command, where_));
+    std::vector<LinePrograms::Question> questions;
     for (size_t i = 0; i < completions.size(); ++i)
-      workers_[i % workers_.size()]->ask(to_json(document_of(completions[i], first_ + int64_t(i))) + "\n");
-    auto last = Clock::now();
-    size_t left = completions.size();
-    while (left > 0) {
-      std::vector<pollfd> files;
-      for (const auto& worker : workers_) worker->add_to(files);
-      poll(files.data(), files.size(), 100);
-      for (const auto& worker : workers_) {
-        const bool moved = worker->exchange([&](const std::string& line) {
-          const auto [index, reward] = answer_of(line, *worker, int64_t(completions.size()));
-          if (answered[index]) worker->fail(str("answered id ", first_ + int64_t(index), " twice"));
-          answered[index] = true, out[index] = reward, --left;
-        });
-        if (moved) last = Clock::now();
-      }
-      if (seconds_since(last) > entry_.timeout_seconds)
-        for (const auto& worker : workers_)
-          if (worker->open() > 0)
-            worker->fail(str("gave no answer for ", entry_.timeout_seconds, " seconds (timeout_seconds), with ",
-                             worker->open(), " completions to judge"));
-    }
-    first_ += int64_t(completions.size());
+      questions.push_back({document_of(completions[i], programs_.next_id() + int64_t(i)), i});
+    std::vector<std::optional<double>> out;
+    for (const Value& answer : programs_.ask(questions, problem_of))
+      out.push_back(answer.find(reward_word)->as_double());
     return out;
   }
 
  private:
-  std::pair<size_t, std::optional<double>> answer_of(const std::string& line, const Worker& worker,
-                                                     int64_t count) const {
-    Value answer;
-    try {
-      answer = parse_json(line, where_);
-    } catch (const UserError&) {
-      worker.fail("answered a line that is not JSON");
-    }
-    const Value* const id = answer.is_map() ? answer.find("id") : nullptr;
-    const Value* const reward = answer.is_map() ? answer.find(reward_word) : nullptr;
-    if (!id || !reward) worker.fail("answered a line without id and reward");
-    const int64_t index = id->as_int().value_or(-1) - first_;
-    if (index < 0 || index >= count) worker.fail("answered an id that was not asked for");
-    if (reward->is_null()) return {size_t(index), std::nullopt};
-    const std::optional<double> number = reward->as_double();
-    if (!number) worker.fail("answered a reward that is neither a number nor null");
-    return {size_t(index), number};
+  static std::string problem_of(const Value& answer) {
+    const Value& reward = *answer.find(reward_word);
+    return reward.is_null() || reward.as_double() ? "" : "answered a reward that is neither a number nor null";
   }
 
-  std::string where_;
-  RewardEntry entry_;
-  std::vector<std::unique_ptr<Worker>> workers_;
-  int64_t first_ = 0;  // id of the next completion
+  LinePrograms programs_;
 };
 
 }  // namespace
