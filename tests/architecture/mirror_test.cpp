@@ -96,6 +96,13 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       {"train/rlvr.cpp", "train/gfpo_test.cpp"},
       {"train/ppo_terms.cpp", "probe/recorded_vectors_test.cpp"},
       {"train/value_head.cpp", "train/ppo_test.cpp"},
+      // What answers a model in an episode, up to whole runs.
+      {"train/environment.cpp", "train/agentic_moshpit_test.cpp"},
+      {"train/environment_config.cpp", "train/agentic_moshpit_test.cpp"},
+      {"train/episode_advantages.cpp", "train/agentic_moshpit_test.cpp"},
+      {"train/model_tools.cpp", "train/episodes_test.cpp"},
+      {"train/shared_environment.cpp", "train/agentic_moshpit_test.cpp"},
+      {"train/turn_template.cpp", "train/episodes_test.cpp"},
       // A model's own task, by what follows its stack.
       {"train/base.cpp", "train/own_task_test.cpp"},
       {"train/class_learning.cpp", "train/own_task_test.cpp"},

@@ -233,6 +233,16 @@ TEST(Examples, CompletionsBecomeWhatAProgramLikes) {
   EXPECT_GT(mean(rewards.end() - 5), mean(rewards.begin()) + 0.05);
 }
 
+TEST(Examples, TalkingWithAProgramRaisesItsRewards) {
+  Example example;
+  const Ran ran = example.run("21_episodes.yaml", {});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::vector<double> rewards = example.values("reward");
+  ASSERT_EQ(rewards.size(), 20u);
+  const auto mean = [](auto begin) { return std::accumulate(begin, begin + 5, 0.0) / 5; };
+  EXPECT_GT(mean(rewards.end() - 5), mean(rewards.begin()) + 0.3);
+}
+
 TEST(Examples, TwoRanksLearnWhatOneRankLearns) {
   Example two, one;
   const std::vector<std::string> shorter = {"trainer.max_training_steps=3", "trainer.report_steps=1"};

@@ -26,14 +26,6 @@ Read read(const std::string& yaml) {
   return out;
 }
 
-// As messages list them.
-std::string built_methods() {
-  std::string out;
-  for (const MethodConfig& config : method_configs())
-    if (config.built) out += (out.empty() ? "" : ", ") + std::string(config.name);
-  return out;
-}
-
 TEST(MethodConfigs, EveryMethodHasItsKeysAndTheListsAreAlphabetical) {
   const auto configs = method_configs();
   const auto all = methods();
@@ -45,13 +37,10 @@ TEST(MethodConfigs, EveryMethodHasItsKeysAndTheListsAreAlphabetical) {
   EXPECT_EQ(built, there);
 }
 
-// Keys of a method are read by its table whether it is built or not.
-TEST(MethodConfigs, KeysOfAMethodThatIsNotBuiltAreChecked) {
-  EXPECT_EQ(read("trainer_type: agentic_moshpit\nepsilon: -1\n").problems,
-            "run.yaml:1:15: trainer_type: 'agentic_moshpit' is not built yet\n    built: " + built_methods() +
-                "\n"
-                "run.yaml:2:10: epsilon: -1 is out of range\n    expected a number of at least 0 (default 0.2)\n"
-                "2 problems in run.yaml; nothing was run.");
+TEST(MethodConfigs, KeysOfAMethodAreChecked) {
+  EXPECT_EQ(read("trainer_type: agentic-moshpit\nepsilon: -1\n").problems,
+            "run.yaml:2:10: epsilon: -1 is out of range\n    expected a number of at least 0 (default 0.2)\n"
+            "1 problem in run.yaml; nothing was run.");
   const Read orpo = read("trainer_type: orpo\nbeta: 0.2\nlambda_orpo: 0.3\n");
   EXPECT_NE(orpo.problems.find("is given twice, as 'beta' and as 'lambda_orpo'"), std::string::npos) << orpo.problems;
   const Read grpo = read("trainer_type: grpo\ngroup_size: 4\nkl_coef: 0.1\nscale_rewards: false\n");
@@ -97,11 +86,7 @@ TEST(MethodConfigs, AliasesOfTheGuide) {
   EXPECT_NE(run.notes.find("max_sequence_length"), std::string::npos);
 }
 
-TEST(MethodConfigs, AMethodThatIsNotBuiltIsRefusedOnce) {
-  EXPECT_EQ(read("trainer_type: agentic-moshpit\ngroup_size: 4\nkl_coef: 0.1\n").problems,
-            "run.yaml:1:15: trainer_type: 'agentic-moshpit' is not built yet\n    built: " + built_methods() +
-                "\n"
-                "1 problem in run.yaml; nothing was run.");
+TEST(MethodConfigs, AnUnknownMethodIsRefused) {
   EXPECT_EQ(read("trainer_type: dpp\n").problems,
             "run.yaml:1:15: trainer_type: 'dpp' is not a training method\n    did you mean 'dpo'?\n1 problem in "
             "run.yaml; nothing was run.");

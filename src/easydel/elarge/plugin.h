@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "easydel/models/register_family.h"
+#include "easydel/train/environment.h"
 #include "easydel/train/method.h"
 #include "easydel/train/rewards.h"
 
@@ -30,6 +31,9 @@ class Registry {
   // A reward of sampled completions, for entries {type: plugin, function: name} of trainer.rewards. UserError if the
   // name is taken.
   void add_reward(const std::string& name, train::RewardFunction function) { train::register_reward(name, function); }
+  // What answers a model in episodes, for trainer.environment {type: plugin, function: name}. UserError if the name is
+  // taken.
+  void add_environment(const std::string& name, train::MakeEpisode make) { train::register_environment(name, make); }
 };
 
 // Loads a plug-in's library; once is enough. Before a run is read and before a model is opened. UserError "file: ...":

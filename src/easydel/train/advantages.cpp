@@ -64,8 +64,11 @@ RewardTable part_of(const RewardTable& table, const std::vector<size_t>& places,
   out.values = table.values.index_select(0, at::tensor(kept, at::kLong));
   out.group = group;
   out.rows.clear();
-  for (const size_t place : places)
+  out.turns.clear();
+  for (const size_t place : places) {
     if (!table.rows.empty()) out.rows.push_back(table.rows[place]);
+    if (!table.turns.empty()) out.turns.push_back(table.turns[place]);
+  }
   return out;
 }
 

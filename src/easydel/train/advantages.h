@@ -17,8 +17,9 @@ struct RewardTable {
   std::vector<double> weights;  // of each name
   Tensor values;                // fp32 [completions, names]; NaN: this reward does not count for this completion
   int64_t group = 1;            // completions of one prompt
-  std::vector<const Value*> rows = {};  // of each completion: every field of its prompt's row; empty: not known
-  std::optional<double> clip = {};      // bound of a completion's weighted sum; nothing: none
+  std::vector<const Value*> rows = {};          // of each completion: every field of its prompt's row; empty: not known
+  std::vector<std::vector<double>> turns = {};  // of each episode: the rewards of its turns; empty: not episodes
+  std::optional<double> clip = {};              // bound of a completion's weighted sum; nothing: none
 };
 
 struct Advantages {

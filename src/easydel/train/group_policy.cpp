@@ -52,15 +52,14 @@ void GroupPolicy::complete(std::vector<data::Example>& examples, const RolloutPl
 
 SamplingMethod::Window GroupPolicy::sampled(BatchSource& rows, const Sampler& sampler, const RolloutPlan& plan,
                                             int64_t window) {
-  const int64_t group = rollout_keys().num_return_sequences;
   Rollouts rollouts = this->rollouts().make(sampler, window, prompts_of(rows, plan, window));
 
   std::vector<data::Example> all;
   int64_t learned = 0;
   for (size_t i = 0; i < rollouts.samples.size(); ++i) {
     const Sample& sample = rollouts.samples[i];
-    const std::vector<int32_t>& prompt = rollouts.prompts[i / size_t(group)]->tokens;
-    data::Example& example = all.emplace_back(learned_example(prompt, sample.ids));
+    const std::vector<int32_t>& prompt = rollouts.prompt_of(i);
+    data::Example& example = all.emplace_back(learned_example(prompt, sample.ids, sample.inserted));
     std::vector<float> old(example.tokens.size(), 0.0F);
     std::ranges::copy(sample.logps, old.begin() + static_cast<std::ptrdiff_t>(prompt.size()) - 1);
     if (rollout_keys().mask_truncated_completions && !sample.ended()) std::ranges::fill(example.labels, data::no_label);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
@@ -79,7 +80,7 @@ class Judges final : public ModelRewards {
 std::vector<NamedReward> rewards_of(const GroupRollouts::Setup& setup) {
   const Judges judges(setup.judges);
   std::vector<NamedReward> out = build_rewards(setup.keys.rewards, &judges);
-  if (out.empty())
+  if (out.empty() && !(setup.episodes && setup.episodes->has_environment()))
     refuse("trainer.rewards", "is missing, so no completion is worth more than another",
            "name at least one, such as [{type: answer}], or give the section reward_model");
   return out;
@@ -87,13 +88,13 @@ std::vector<NamedReward> rewards_of(const GroupRollouts::Setup& setup) {
 
 }  // namespace
 
-int64_t PromptRows::add(const Value& fields, const Value& prompt) {
-  const std::string text = to_json(fields);
+int64_t PromptRows::add(Row row) {
+  const std::string text = to_json(row.fields);
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char c : text) hash = (hash ^ uint8_t(c)) * 0x100000001b3;
   const auto number = int64_t(hash >> 1);
   const std::scoped_lock lock(adding_);
-  rows_.try_emplace(number, Row{fields, prompt});
+  rows_.try_emplace(number, std::move(row));
   return number;
 }
 
@@ -118,6 +119,7 @@ GroupRollouts::GroupRollouts(const Setup& setup)
       keys_(setup.keys),
       seed_(setup.seed),
       generation_(generation_of(setup)),
+      episodes_(setup.episodes),
       rewards_(rewards_of(setup)) {
   if (keys_.reward_weights && keys_.reward_weights->size() != rewards_.size())
     refuse("trainer.reward_weights",
@@ -137,16 +139,31 @@ void GroupRollouts::judge(Rollouts& rollouts) {
   const size_t count = rollouts.samples.size(), group = count / rollouts.prompts.size();
   RewardTable& table = rollouts.rewards;
   table.group = int64_t(group);
+  const bool answers_turns = episodes_ && episodes_->has_environment();
+  if (answers_turns) table.names.emplace_back("environment"), table.weights.push_back(1);
   for (const NamedReward& one : rewards_) table.names.push_back(one.name), table.weights.push_back(one.weight);
-  std::vector<float> values(count * rewards_.size(), 0);
+  const size_t columns = table.names.size(), first = columns - rewards_.size();
+  std::vector<float> values(count * columns, 0);
   std::vector<std::string> prompts, completions;
-  for (const data::Example* prompt : rollouts.prompts) prompts.push_back(text_of(prompt->tokens));
-  for (const Sample& sample : rollouts.samples) completions.push_back(text_of(sample.ids));
+  for (size_t i = 0; i < count; ++i) {
+    if (rollouts.episodes.empty()) {
+      if (i % group == 0) prompts.push_back(text_of(rollouts.prompts[i / group]->tokens));
+      completions.push_back(text_of(rollouts.samples[i].ids));
+      continue;
+    }
+    const Episode& episode = rollouts.episodes[i];
+    prompts.push_back(text_of(episode.prompt));
+    completions.push_back(episode.answer);
+    table.turns.push_back(episode.turn_rewards);
+    if (answers_turns)
+      values[i * columns] = float(std::accumulate(episode.turn_rewards.begin(), episode.turn_rewards.end(), 0.0));
+  }
   std::vector<Judged> judged;
   for (size_t i = 0; i < count; ++i) {
     const auto& number = std::get<std::vector<int64_t>>(rollouts.prompts[i / group]->find(row_column)->values);
     const PromptRows::Row& row = rows_.at(number.at(0));
-    judged.push_back({row.fields, prompts[i / group], completions[i], rollouts.samples[i].ids, row.prompt});
+    const std::string& prompt = prompts[rollouts.episodes.empty() ? i / group : i];
+    judged.push_back({row.fields, prompt, completions[i], rollouts.samples[i].ids, row.prompt});
     table.rows.push_back(&row.fields);
   }
   for (size_t r = 0; r < rewards_.size(); ++r) {
@@ -159,10 +176,10 @@ void GroupRollouts::judge(Rollouts& rollouts) {
       if (answers[i] && !std::isfinite(*answers[i]))
         refuse(where, str("gave ", *answers[i], " for a completion of the row ", to_json(judged[i].row).substr(0, 200)),
                "give a finite number, or null if the reward does not count");
-      values[i * rewards_.size() + r] = answers[i] ? float(*answers[i]) : nan;
+      values[i * columns + first + r] = answers[i] ? float(*answers[i]) : nan;
     }
   }
-  table.values = at::tensor(at::ArrayRef<float>(values), at::kFloat).view({int64_t(count), int64_t(rewards_.size())});
+  table.values = at::tensor(at::ArrayRef<float>(values), at::kFloat).view({int64_t(count), int64_t(columns)});
   model_.team().all().broadcast(table.values, 0);
   without_rewards_ = at::isnan(table.values).all().item<bool>() ? without_rewards_ + 1 : 0;
   if (without_rewards_ == patience)
@@ -181,7 +198,43 @@ std::vector<Sample> GroupRollouts::sampled(const Completer& completer, bool oppo
   return completer.sampler->sample(requests, config);
 }
 
+void GroupRollouts::add_episodes(Rollouts& out, const Sampler& sampler) {
+  std::vector<EpisodeStart> starts;
+  for (const data::Example* prompt : out.prompts) {
+    const auto& number = std::get<std::vector<int64_t>>(prompt->find(row_column)->values);
+    const PromptRows::Row& row = rows_.at(number.at(0));
+    starts.push_back(
+        {.prompt = prompt->tokens,
+         .row = row.fields,
+         .messages = row.prompt,
+         .options = {.tools = row.tools.is_null() ? keys_.tools : row.tools,
+                     .extra = row.template_arguments.is_null() ? keys_.chat_template_kwargs : row.template_arguments},
+         .seed = draw_seed(seed_, out.index, starts.size())});
+  }
+  out.episodes = episodes_->run(starts, keys_.num_return_sequences,
+                                [&](const std::vector<SampleRequest>& requests, int64_t results) {
+                                  generation::GenerationConfig config = generation_;
+                                  config.num_return_sequences = results;
+                                  return sampler.sample(requests, config);
+                                });
+  double turns = 0;
+  for (Episode& episode : out.episodes) {
+    turns += double(episode.turn_rewards.size());
+    out.samples.push_back(std::move(episode.sample));
+  }
+  out.metrics.push_back({"episodes/mean_turns", turns / double(out.episodes.size()), 1});
+}
+
 Rollouts GroupRollouts::make(const Sampler& sampler, int64_t index, std::vector<const data::Example*> prompts) {
+  if (episodes_) {
+    Rollouts out;
+    out.index = index;
+    out.prompts = std::move(prompts);
+    add_episodes(out, sampler);
+    add_lengths(out);
+    judge(out);
+    return out;
+  }
   return make({Completer{&sampler, keys_.num_return_sequences}, Completer{}}, index, std::move(prompts));
 }
 
@@ -208,7 +261,6 @@ void GroupRollouts::record(const Rollouts& rollouts, const std::filesystem::path
                            const std::vector<float>& advantages) {
   if (!model_.team().first()) return;
   if (!records_ && !folder.empty()) records_.emplace(folder / "rollouts.jsonl", step - 1);
-  const size_t group = rollouts.samples.size() / rollouts.prompts.size();
   const Tensor& values = rollouts.rewards.values;
   for (size_t i = 0; i < rollouts.samples.size(); ++i) {
     const Sample& sample = rollouts.samples[i];
@@ -219,10 +271,15 @@ void GroupRollouts::record(const Rollouts& rollouts, const std::filesystem::path
       rewards.set(rollouts.rewards.names[r], std::isnan(value) ? Value() : Value::number(value));
     }
     line.set("step", Value::integer(step));
-    line.set("prompt", Value::text(text_of(rollouts.prompts[i / group]->tokens)));
+    line.set("prompt", Value::text(text_of(rollouts.prompt_of(i))));
     line.set("completion", Value::text(text_of(sample.ids)));
     line.set("ids", std::move(ids));
     line.set("rewards", std::move(rewards));
+    if (!rollouts.episodes.empty()) {
+      Value turns = Value::list();
+      for (const double reward : rollouts.episodes[i].turn_rewards) turns.items.push_back(Value::number(reward));
+      line.set("turn_rewards", std::move(turns));
+    }
     line.set("advantage", Value::number(double(advantages[i])));
     line.set("reason", Value::text(std::string(generation::name_of(sample.reason))));
     if (keys_.log_completions && i < shown) log::info("rollout ", to_json(line));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "easydel/train/advantages.h"
+#include "easydel/train/episodes.h"
 #include "easydel/train/report.h"
 #include "easydel/train/rewards.h"
 #include "easydel/train/sampler.h"
@@ -25,11 +26,12 @@ inline constexpr const char* row_column = "row";
 class PromptRows {
  public:
   struct Row {
-    Value fields;  // all of them
-    Value prompt;  // a text, or a list of messages
+    Value fields;                               // all of them
+    Value prompt;                               // a text, or a list of messages
+    Value tools = {}, template_arguments = {};  // its own, of the chat template; null: none
   };
   // The number of the row, for row_column.
-  int64_t add(const Value& fields, const Value& prompt);
+  int64_t add(Row row);
   const Row& at(int64_t number) const;
   // Whether no row has a value in the field, and there are rows.
   bool lack(const std::string& field) const;
@@ -45,7 +47,12 @@ struct Rollouts {
   std::vector<const data::Example*> prompts;
   std::vector<Sample> samples;
   RewardTable rewards;
-  std::vector<Metric> metrics;  // completions/*
+  std::vector<Metric> metrics;         // completions/*
+  std::vector<Episode> episodes = {};  // of each sample, without it; empty: completions of one turn
+
+  const std::vector<int32_t>& prompt_of(size_t sample) const {
+    return episodes.empty() ? prompts[sample / (samples.size() / prompts.size())]->tokens : episodes[sample].prompt;
+  }
 };
 
 // Who completes prompts, and how often each.
@@ -62,7 +69,8 @@ class GroupRollouts {
     const PromptRows& rows;
     RolloutKeys keys;
     uint64_t seed = 0;
-    std::vector<SideModel> judges = {};  // the section reward_model
+    std::vector<SideModel> judges = {};            // the section reward_model
+    std::shared_ptr<Episodes> episodes = nullptr;  // makes completions; null: they have one turn
   };
   // UserError for keys that do not fit together.
   explicit GroupRollouts(const Setup& setup);
@@ -80,6 +88,7 @@ class GroupRollouts {
   std::string text_of(const std::vector<int32_t>& ids) const;
   std::vector<Sample> sampled(const Completer& completer, bool opponent, int64_t index,
                               const std::vector<const data::Example*>& prompts) const;
+  void add_episodes(Rollouts& out, const Sampler& sampler);
   void judge(Rollouts& rollouts);
 
   const models::Model& model_;
@@ -88,6 +97,7 @@ class GroupRollouts {
   RolloutKeys keys_;
   uint64_t seed_;
   generation::GenerationConfig generation_;
+  std::shared_ptr<Episodes> episodes_;
   std::vector<NamedReward> rewards_;
   std::optional<Records> records_;
   int64_t without_rewards_ = 0;  // generations after each other in which nothing counted

@@ -57,7 +57,7 @@ constexpr MethodConfig simpo() {
 }
 
 constexpr std::array built_in{
-    method_config<AgenticMoshpitConfig>("agentic_moshpit", rate<1e-6>, false),
+    method_config<AgenticMoshpitConfig>("agentic_moshpit", rate<1e-6>),
     method_config<BaseTrainerConfig>("base"),
     method_config<BcoConfig>("bco", rate_and_length<1e-6, 1024>),
     method_config<CpoConfig>("cpo", rate_and_length<1e-6, 1024>),

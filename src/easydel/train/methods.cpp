@@ -8,6 +8,7 @@
 
 namespace easydel::train {
 
+MethodEntry agentic_moshpit();
 MethodEntry base();
 MethodEntry bco();
 MethodEntry cpo();
@@ -40,7 +41,8 @@ MethodEntry xpo();
 namespace {
 
 std::vector<MethodEntry>& all_methods() {
-  static const std::array built_in{base(),
+  static const std::array built_in{agentic_moshpit(),
+                                   base(),
                                    bco(),
                                    cpo(),
                                    distillation(),

@@ -45,6 +45,7 @@ std::vector<Sample> Sampler::sample(const std::vector<SampleRequest>& requests,
     one.prompt = request.prompt;
     one.config = config;
     one.config.seed = request.seed;
+    if (request.max_new_tokens) one.config.max_new_tokens = *request.max_new_tokens;
     one.logps = config.num_beams == 1;
   }
   const int64_t group = std::max<int64_t>(config.num_return_sequences, 1);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "easydel/generation/generation_config.h"
@@ -18,6 +19,7 @@ namespace easydel::train {
 struct SampleRequest {
   std::vector<int32_t> prompt;
   uint64_t seed = 0;  // of its draws, which depend on it, the index of the result and the position alone
+  std::optional<int64_t> max_new_tokens = {};  // nothing: config's
 };
 
 struct Sample {
@@ -26,6 +28,9 @@ struct Sample {
   // families that same_bits() names), and over what penalties, top-k, top-p and min-p left.
   std::vector<float> logps, kept_logps;
   generation::StopReason reason = generation::StopReason::end;
+  // Of an episode, for each id: 1 if it was not sampled but inserted (an answer to the model; its logps are 0). Empty:
+  // none was.
+  std::vector<uint8_t> inserted = {};
   bool ended() const { return reason == generation::StopReason::end; }
 };
 

@@ -63,7 +63,8 @@ data::Prepared SamplingMethod::prepare(const data::TypedRow& given) const {
   }
   data::Example& example = out.example.emplace();
   example.add_sequence(ids, std::vector<uint8_t>(ids.size(), 0));
-  example.set({row_column, data::Column::Per::example, std::vector<int64_t>{rows_.add(row.columns, row.prompt)}});
+  example.set({row_column, data::Column::Per::example,
+               std::vector<int64_t>{rows_.add({row.columns, row.prompt, given.tools, given.template_arguments})}});
   return out;
 }
 
@@ -156,7 +157,7 @@ void SamplingMethod::record(const Rollouts& rollouts, const RolloutPlan& plan, i
 std::unique_ptr<BatchSource> SamplingMethod::source(std::unique_ptr<BatchSource> rows, const Sampler* sampler) {
   if (sampler)
     rollouts_.emplace(GroupRollouts::Setup{*model_, tokenizer_, rows_, keys_.rollouts,
-                                           uint64_t(common_.shuffle_seed_train), judges_});
+                                           uint64_t(common_.shuffle_seed_train), judges_, episodes()});
   if (sampler && !sampler->same_bits())
     log::info(
         "this family computes generated tokens in another order than those of a prompt: completions are scored "

@@ -41,6 +41,8 @@ class SamplingMethod : public Method {
   // Called for a micro-batch of recorded completions, with the weights that they are made with.
   virtual void complete(std::vector<data::Example>& examples, const RolloutPlan& plan) const = 0;
 
+  // What makes completions of several turns; null: they have one.
+  virtual std::unique_ptr<Episodes> episodes() const { return nullptr; }
   // The prompts of a window, in its order.
   std::vector<const data::Example*> prompts_of(BatchSource& rows, const RolloutPlan& plan, int64_t window) const;
   // Examples of a window in micro-batches, one after the other.

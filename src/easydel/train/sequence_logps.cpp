@@ -15,11 +15,14 @@ Tensor SequenceScores::sums(const Tensor& per_token) const {
   return at::zeros({lengths.size(0)}, per_token.options()).index_add(0, sequence, per_token);
 }
 
-data::Example learned_example(std::span<const int32_t> prompt, std::span<const int32_t> completion) {
+data::Example learned_example(std::span<const int32_t> prompt, std::span<const int32_t> completion,
+                              std::span<const uint8_t> inserted) {
   std::vector<int32_t> ids(prompt.begin(), prompt.end());
   ids.insert(ids.end(), completion.begin(), completion.end());
   std::vector<uint8_t> learn(ids.size(), 1);
   std::fill_n(learn.begin(), prompt.size(), uint8_t{0});
+  for (size_t i = 0; i < inserted.size(); ++i)
+    if (inserted[i]) learn[prompt.size() + i] = 0;
   data::Example out;
   out.add_sequence(ids, learn);
   return out;

@@ -18,7 +18,8 @@ struct SequenceScores {
 };
 
 // A prompt with a completion whose tokens are learned.
-data::Example learned_example(std::span<const int32_t> prompt, std::span<const int32_t> completion);
+data::Example learned_example(std::span<const int32_t> prompt, std::span<const int32_t> completion,
+                              std::span<const uint8_t> inserted = {});
 
 SequenceScores score_sequences(const models::Model& model, const Batch& batch, const Forwarding& forwarding,
                                nn::ScoreOptions options);

@@ -1,5 +1,6 @@
 // The tables of what every method has. The methods' own: method_tables.cpp.
 #include "easydel/config/tables.h"
+#include "easydel/train/environment_config.h"
 #include "easydel/train/loss_config.h"
 #include "easydel/train/method_configs.h"
 #include "easydel/train/rewards_config.h"
@@ -14,5 +15,6 @@ template const Section& section_of<train::TrainerPythonConfig>();
 template const Section& section_of<train::TrainerSection>();
 template const Section& section_of<train::LossConfig>();
 template const Section& section_of<train::RewardEntry>();
+template const Section& section_of<train::EnvironmentConfig>();
 
 }  // namespace easydel::config
