@@ -7,6 +7,7 @@
 
 #include "easydel/base/log.h"
 #include "esurge/fake_engine.h"
+#include "esurge/trace_replay.h"
 
 namespace easydel::test {
 namespace {
@@ -216,6 +217,19 @@ TEST(RandomSchedules, FinishEveryRequestWithItsOwnTokensAndLoseNoPage) {
               static_cast<long long>(totals.schedules), static_cast<long long>(totals.preempted),
               static_cast<long long>(totals.recomputed), static_cast<long long>(totals.hits),
               static_cast<long long>(totals.hits_in_pages));
+}
+
+TEST(RandomSchedules, AreReplayedFromTheirTraces) {
+  log::set_level(log::Level::warning);
+  for (uint64_t seed = 1; seed <= 60 && !HasFailure(); ++seed) {
+    const TraceFile trace;
+    Totals totals;
+    run_schedule(seed, totals);
+    const std::string lines = trace.text();
+    EXPECT_NE(lines.find(R"({"call": "schedule")"), std::string::npos);
+    EXPECT_EQ(replay_trace(lines), "") << "schedule " << seed;
+  }
+  log::set_level(log::Level::info);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "easydel/base/log.h"
 #include "easydel/base/text_table.h"
 #include "easydel/esurge/scheduler_state.h"
+#include "easydel/esurge/scheduler_trace.h"
 
 namespace easydel::esurge {
 namespace {
@@ -31,10 +32,13 @@ bool Scheduler::WaitingOrder::operator()(const Sequence* a, const Sequence* b) c
 }
 
 Scheduler::Scheduler(SchedulerConfig config, CacheLayout layout, CacheBudget budget)
-    : config_(with_environment(config)), cache_(std::move(layout), budget.bytes, config.prefix_caching) {
+    : config_(with_environment(config)),
+      trace_(SchedulerTrace::from_environment()),
+      cache_(std::move(layout), budget.bytes, config.prefix_caching) {
   check(config.max_num_seqs > 0 && config.max_num_batched_tokens > 0 && config.max_requests > 0 &&
             config.steps_in_flight > 0 && config.long_prefill_token_threshold >= 0,
         "scheduler: a limit that is not positive");
+  if (trace_) trace_->begin(config_, cache_.layout(), budget.bytes);
 }
 
 Scheduler::~Scheduler() = default;
@@ -130,7 +134,13 @@ RequestId Scheduler::add(SchedulerRequest request) {
   if (made.asked.deadline) deadlines_.emplace(*made.asked.deadline, made.id);
   waiting_.insert(&first);
   requests_.emplace(made.id, std::move(owned));
+  if (trace_) trace_->add(made.asked, made.id);
   return made.id;
+}
+
+void Scheduler::await_new_weights() {
+  next_weights_ = weights_ + 1;
+  if (trace_) trace_->call("await_new_weights");
 }
 
 bool Scheduler::has_left_weights() const {
@@ -140,11 +150,13 @@ bool Scheduler::has_left_weights() const {
 
 void Scheduler::take_new_weights(bool same) {
   check(has_left_weights(), "scheduler: weights change while requests need them");
+  if (trace_) trace_->take_new_weights(same);
   weights_ = next_weights_;
   if (!same) cache_.drop_index(ops_);
 }
 
 void Scheduler::propose(SequenceId id, int64_t drafts) {
+  if (trace_) trace_->propose(id, drafts);
   if (Sequence* s = find(id)) s->drafts = drafts;
 }
 
@@ -187,6 +199,7 @@ void Scheduler::end_request(Request& request, FinishReason reason, bool timed_ou
 }
 
 void Scheduler::abort(RequestId id) {
+  if (trace_) trace_->abort(id);
   if (const auto found = requests_.find(id); found != requests_.end()) end_request(*found->second, FinishReason::abort);
 }
 
@@ -238,7 +251,18 @@ void Scheduler::forget_finished(Request& request) {
   requests_.erase(request.id);
 }
 
+void Scheduler::resume() {
+  if (trace_) trace_->call("resume");
+  paused_ = false;
+}
+
+void Scheduler::drain() {
+  if (trace_) trace_->call("drain");
+  draining_ = true;
+}
+
 void Scheduler::pause(bool destroy_pages) {
+  if (trace_) trace_->pause(destroy_pages);
   paused_ = true;
   if (!destroy_pages) return;
   // Those that an unfinished plan has go when it is finished.
@@ -256,6 +280,7 @@ void Scheduler::pause(bool destroy_pages) {
 
 std::vector<PrefixIndex::Restored> Scheduler::restore_index(const SavedPrefixIndex& saved) {
   check(requests_.empty() && unfinished_.empty(), "scheduler: the index is restored while requests are there");
+  if (trace_) trace_->call("restore_index");
   return cache_.restore_index(saved, ops_);
 }
 
@@ -277,6 +302,7 @@ void Scheduler::reset_when_idle(double now) {
 
 void Scheduler::finish(std::span<const StepResult> results) {
   check(!unfinished_.empty(), "scheduler: no plan is unfinished");
+  if (trace_) trace_->finish(results);
   const Unfinished plan = std::move(unfinished_.front());
   unfinished_.pop_front();
   size_t at = 0;

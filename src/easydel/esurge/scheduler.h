@@ -97,6 +97,8 @@ struct SequenceEnd {
   int64_t recomputed_tokens = 0;  // because of them
 };
 
+class SchedulerTrace;
+
 class Scheduler {
  public:
   Scheduler(SchedulerConfig config, CacheLayout layout, CacheBudget budget);
@@ -106,7 +108,7 @@ class Scheduler {
   // drain(). The request is then unknown. Bug: a prompt or an answer without tokens.
   RequestId add(SchedulerRequest request);
   // Requests that are added from now on wait for new weights; those that are known get the present ones.
-  void await_new_weights() { next_weights_ = weights_ + 1; }
+  void await_new_weights();
   // Whether nothing is left that needs the present weights.
   bool has_left_weights() const;
   // What waits may run. The index, whose pages are of the former weights, is emptied, unless they stay after all. Bug:
@@ -119,9 +121,9 @@ class Scheduler {
   void abort(RequestId id);
   // Plans no step until resume(). destroy_pages gives up all pages and the index; sequences are computed again then.
   void pause(bool destroy_pages);
-  void resume() { paused_ = false; }
+  void resume();
   // Refuses new requests; those that are known are finished.
-  void drain() { draining_ = true; }
+  void drain();
 
   // `now`: seconds on any clock that does not go back. At most config.steps_in_flight plans may be unfinished.
   StepPlan schedule(double now = 0);
@@ -195,6 +197,7 @@ class Scheduler {
   void forget_finished(Request& request);
 
   const SchedulerConfig config_;
+  const std::unique_ptr<SchedulerTrace> trace_;  // null: nothing is written
   CacheManager cache_;
   std::unordered_map<RequestId, std::unique_ptr<Request>> requests_;
   std::vector<Sequence*> running_;  // in the order of admission; those that leave stay until no plan has them

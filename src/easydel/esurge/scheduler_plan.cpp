@@ -4,6 +4,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/esurge/scheduler_state.h"
+#include "easydel/esurge/scheduler_trace.h"
 
 namespace easydel::esurge {
 
@@ -27,6 +28,7 @@ StepPlan Scheduler::schedule(double now) {
     if (!preempted_now_ && budget_left_ > 0) admit(plan);
     plan_prompts(plan);
   }
+  if (trace_) trace_->schedule(now, plan);
   if (config_.check_every_step) check_pages();
   return plan;
 }
