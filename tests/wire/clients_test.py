@@ -100,11 +100,26 @@ def test_content_follows_a_schema(client):
 
 
 def test_formats_without_a_grammar_are_refused():
-    with Server("--tool-parser-name", "pythonic") as other:
+    with Server("--tool-parser-name", "minicpm5xml") as other:
         status, _, body = other.request("POST", "/v1/chat/completions", {
             "messages": [{"role": "user", "content": "a"}], "tools": [CHAT_TOOL], "tool_choice": "required"})
         assert status == 400
-        assert "calls in the format 'pythonic' cannot be constrained" in body["error"]["message"]
+        assert "calls in the format 'minicpm5xml' cannot be constrained" in body["error"]["message"]
+
+
+@pytest.mark.parametrize("parser", ["qwen3_coder", "glm45", "minimax_m2", "deepseek_v32", "pythonic", "gemma4"])
+def test_required_calls_in_notations_of_their_own(parser):
+    with Server("--tool-parser-name", parser) as other:
+        own = openai.OpenAI(base_url=other.url + "/v1", api_key="none", max_retries=0)
+        for seed in range(3):
+            request = dict(model="stories260K-chat", messages=[{"role": "user", "content": "Where?"}], tools=[CHAT_TOOL],
+                           tool_choice="required", parallel_tool_calls=False, max_tokens=300, temperature=1.2, seed=seed)
+            whole = own.chat.completions.create(**request).choices[0]
+            assert whole.finish_reason == "tool_calls" and not whole.message.content, whole
+            assert all(call.function.name == "f" and arguments_are_valid(call.function.arguments) for call in whole.message.tool_calls)
+            with own.chat.completions.stream(**request) as stream:
+                streamed = stream.get_final_completion().choices[0].message
+            assert [call.function.arguments for call in streamed.tool_calls] == [call.function.arguments for call in whole.message.tool_calls]
 
 
 def test_token_ids_and_prompt_logprobs(server):

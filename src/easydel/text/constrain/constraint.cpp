@@ -6,6 +6,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/text/constrain/gbnf.h"
+#include "easydel/text/constrain/json_strings.h"
 #include "easydel/text/constrain/pattern.h"
 #include "easydel/text/constrain/schema.h"
 #include "easydel/text/unicode.h"
@@ -174,10 +175,7 @@ RuleId read_free_text(const std::vector<std::string>& markers, const std::vector
 
 RuleId read_marker(const std::string& text, Grammar& grammar) {
   if (text.empty()) refuse("marker", "is empty", "give its text");
-  const RuleId rule = grammar.add_rule("'" + text + "'");
-  grammar.set_marker(rule);
-  grammar.define(rule, grammar.literal(text));
-  return rule;
+  return grammar.expr(marker_expr(text, grammar)).rule;
 }
 
 RuleId read_parts(const Language& language, Grammar& grammar) {
@@ -204,6 +202,8 @@ RuleId read_language(const Language& language, Grammar& grammar) {
   switch (language.kind) {
     case Language::Kind::json_schema:
       return read_schema(language.source, grammar);
+    case Language::Kind::arguments:
+      return read_arguments(language.source, language.notation, grammar);
     case Language::Kind::json_object:
       return any_object(grammar);
     case Language::Kind::regex:
@@ -226,8 +226,9 @@ RuleId read_language(const Language& language, Grammar& grammar) {
 }
 
 std::string_view name_of(Language::Kind kind) {
-  static constexpr std::string_view names[] = {"JSON schema", "JSON object", "regex",  "choice", "grammar",
-                                               "marker",      "sequence",    "choice", "list",   "free text"};
+  static constexpr std::string_view names[] = {"JSON schema", "arguments", "JSON object", "regex",
+                                               "choice",      "grammar",   "marker",      "sequence",
+                                               "choice",      "list",      "free text"};
   return names[size_t(kind)];
 }
 
@@ -258,6 +259,7 @@ std::shared_ptr<const Automaton> compile(const std::vector<Trigger>& triggers, b
 
 std::string Language::key() const {
   std::string out = str(int(kind), ",", min, ",", max, ",", int(ends_text), ",", source.size(), ":", source);
+  if (kind == Kind::arguments) out += notation.key();
   for (const std::string& choice : choices) out += str(",", choice.size(), ":", choice);
   for (const Language& part : parts) {
     const std::string key = part.key();

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "easydel/base/error.h"
+#include "easydel/text/constrain/pattern.h"
 #include "easydel/text/unicode.h"
 
 namespace easydel::text::constrain {
@@ -12,12 +13,68 @@ namespace {
 constexpr std::array<std::pair<char, char>, 8> short_escapes = {
     {{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'\b', 'b'}, {'\f', 'f'}, {'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}}};
 
-CharSet plain_chars() {
-  CharSet out(0x20, last_char);
-  return out - CharSet::of("\"\\");
+// An expression for each set of characters that leads from one state to another.
+template <class Label>
+std::vector<GraphEdge> edges_of(const CharDfa& texts, Grammar& grammar, Label&& label) {
+  std::vector<GraphEdge> out;
+  std::map<CharSet, ExprId> labels;
+  const auto& states = texts.states();
+  for (uint32_t i = 0; i < states.size(); ++i) {
+    std::map<uint32_t, CharSet> targets;
+    for (const Arrow& edge : states[i].edges) targets[edge.to].add(edge.first, edge.last);
+    for (auto& [to, set] : targets) {
+      const auto [at, is_new] = labels.emplace(set, 0);
+      if (is_new) at->second = label(set);
+      out.push_back({i + 2, to + 2, at->second});
+    }
+    grammar.work().spend(targets.size());
+  }
+  return out;
 }
 
 }  // namespace
+
+CharDfa texts_without(const std::vector<std::string>& parts, Work& work) {
+  CharDfa out = CharDfa::any();
+  for (const std::string& part : parts) {
+    std::string pattern;
+    for (const char c : part) {
+      if (std::string_view("\\^$.|?*+()[]{}/").find(c) != std::string_view::npos) pattern += '\\';
+      pattern += c;
+    }
+    out = out.join(CharDfa::of(parse_pattern(pattern, "text", work), true, work), CharDfa::Join::first_only, work);
+  }
+  return out;
+}
+
+ExprId marker_expr(const std::string& text, Grammar& grammar) {
+  const RuleId rule = grammar.add_rule("'" + text + "'");
+  grammar.set_marker(rule);
+  grammar.define(rule, grammar.literal(text));
+  return grammar.call(rule);
+}
+
+ExprId plain_texts(const CharDfa& texts, Grammar& grammar) {
+  std::vector<GraphEdge> edges = edges_of(texts, grammar, [&](const CharSet& set) { return grammar.chars(set); });
+  edges.push_back({0, 2, no_expr});
+  const auto& states = texts.states();
+  for (uint32_t i = 0; i < states.size(); ++i)
+    if (states[i].accepts) edges.push_back({i + 2, 1, no_expr});
+  return grammar.graph(uint32_t(states.size()) + 2, std::move(edges));
+}
+
+CharSet JsonStrings::plain_chars() const {
+  CharSet out(0x20, last_char);
+  return out - CharSet::of("\"\\") - form_.escaped;
+}
+
+ExprId JsonStrings::quoted(const CharDfa& texts) {
+  Work& work = grammar_.work();
+  const CharDfa written = texts.join(texts_without({form_.quote}, work), CharDfa::Join::both, work);
+  if (written.empty()) return grammar_.never();
+  const ExprId quote = marker_expr(form_.quote, grammar_);
+  return grammar_.sequence({quote, plain_texts(written, grammar_), quote});
+}
 
 // One hexadecimal digit between these values, in both cases.
 ExprId JsonStrings::hex(uint32_t low, uint32_t high) {
@@ -62,7 +119,8 @@ ExprId JsonStrings::plain() { return grammar_.chars(plain_chars()); }
 ExprId JsonStrings::escape() {
   std::vector<ExprId> parts;
   CharSet letters;
-  for (const auto& [character, letter] : short_escapes) letters.add(uint8_t(letter), uint8_t(letter));
+  for (const auto& [character, letter] : short_escapes)
+    if (letter != '/' || form_.escapes_slashes) letters.add(uint8_t(letter), uint8_t(letter));
   parts.push_back(grammar_.chars(letters));
   parts.push_back(grammar_.sequence(
       {grammar_.literal("u"),
@@ -74,6 +132,10 @@ ExprId JsonStrings::escape() {
 ExprId JsonStrings::any() {
   if (!any_) {
     any_ = grammar_.add_rule("string", true);
+    if (!form_.quote.empty()) {
+      grammar_.define(*any_, quoted(CharDfa::any()));
+      return grammar_.call(*any_);
+    }
     const ExprId quote = grammar_.literal("\"");
     grammar_.define(*any_,
                     grammar_.sequence({quote, grammar_.repeat(grammar_.choice({plain(), escape()}), 0, -1), quote}));
@@ -82,6 +144,7 @@ ExprId JsonStrings::any() {
 }
 
 ExprId JsonStrings::of_length(int64_t min, std::optional<int64_t> max) {
+  if (!form_.quote.empty()) return quoted(CharDfa::length(min, max, grammar_.work()));
   if (!escape_) {
     escape_ = grammar_.add_rule("escape", true);
     grammar_.define(*escape_, escape());
@@ -97,6 +160,7 @@ ExprId JsonStrings::character(const CharSet& set) {
     if (character != '/' && set.has(uint8_t(character))) parts.push_back(grammar_.literal(std::string{'\\', letter}));
   CharSet coded(0, 0x1f);
   coded.add(0x7f, last_char);
+  coded.add(form_.escaped);
   coded = (coded & set) - CharSet::of("\b\f\n\r\t");
   if (coded.empty()) return grammar_.choice(std::move(parts));
   for (const auto& [known, call] : codes_)
@@ -131,12 +195,17 @@ ExprId JsonStrings::character(const CharSet& set) {
 }
 
 ExprId JsonStrings::literal(std::string_view text) {
+  if (!form_.quote.empty()) {
+    if (text.find(form_.quote) != std::string_view::npos) return grammar_.never();
+    const ExprId quote = marker_expr(form_.quote, grammar_);
+    return grammar_.sequence({quote, grammar_.literal(std::string(text)), quote});
+  }
   std::vector<ExprId> parts;
   std::string plain = "\"";
   for (size_t at = 0; at < text.size();) {
     const size_t begin = at;
     const uint32_t c = next_character(text, at);
-    if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
+    if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\' && !form_.escaped.has(c)) {
       plain += text.substr(begin, at - begin);
       continue;
     }
@@ -148,22 +217,14 @@ ExprId JsonStrings::literal(std::string_view text) {
 }
 
 ExprId JsonStrings::of(const CharDfa& texts) {
+  if (!form_.quote.empty()) return quoted(texts);
   // Node 0 is before the first quote, 1 after the last one.
-  std::vector<GraphEdge> edges = {{0, 2, grammar_.literal("\"")}};
   const ExprId quote = grammar_.literal("\"");
-  std::map<CharSet, ExprId> labels;
+  std::vector<GraphEdge> edges = edges_of(texts, grammar_, [this](const CharSet& set) { return character(set); });
+  edges.push_back({0, 2, quote});
   const auto& states = texts.states();
-  for (uint32_t i = 0; i < states.size(); ++i) {
-    std::map<uint32_t, CharSet> targets;
-    for (const Arrow& edge : states[i].edges) targets[edge.to].add(edge.first, edge.last);
-    for (auto& [to, set] : targets) {
-      const auto [at, is_new] = labels.emplace(set, 0);
-      if (is_new) at->second = character(set);
-      edges.push_back({i + 2, to + 2, at->second});
-    }
+  for (uint32_t i = 0; i < states.size(); ++i)
     if (states[i].accepts) edges.push_back({i + 2, 1, quote});
-    grammar_.work().spend(targets.size());
-  }
   return grammar_.graph(uint32_t(states.size()) + 2, std::move(edges));
 }
 

@@ -6,11 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "easydel/text/constrain/argument_notation.h"
+
 namespace easydel::text::constrain {
 
 struct Language {
   enum class Kind : uint8_t {
     json_schema,
+    arguments,  // of a call: the members of an object that a schema accepts, written by `notation`
     json_object,
     regex,
     choice,
@@ -27,7 +30,8 @@ struct Language {
   std::vector<std::string> choices = {};  // of choice and free_text
   std::vector<Language> parts = {};
   int64_t min = 0, max = -1;  // of repeat; max -1: no bound. Of free_text: it may not end before `min` markers, 0 or 1
-  bool ends_text = false;     // of free_text: it ends after the first part that followed a marker
+  ArgumentNotation notation = {};
+  bool ends_text = false;  // of free_text: it ends after the first part that followed a marker
 
   static Language marker(std::string text) { return {.kind = Kind::marker, .source = std::move(text)}; }
   static Language sequence(std::vector<Language> parts) { return {.kind = Kind::sequence, .parts = std::move(parts)}; }

@@ -3,12 +3,15 @@
 
 #include <string_view>
 
+#include "easydel/text/constrain/argument_notation.h"
 #include "easydel/text/constrain/grammar.h"
 
 namespace easydel::text::constrain {
 
 // The rule of the values that a schema describes. UserError "JSON schema at /pointer: ...".
 RuleId read_schema(std::string_view json, Grammar& grammar);
+// The rule of the arguments that a schema describes.
+RuleId read_arguments(std::string_view json, const ArgumentNotation& notation, Grammar& grammar);
 // The rule of all JSON objects.
 RuleId any_object(Grammar& grammar);
 

@@ -19,11 +19,15 @@ RuleId SchemaCompiler::compile() {
   const RuleId root = grammar_.add_rule("the schema");
   todo_.emplace_back(root, Schemas{&document_.root()});
   rules_.emplace(todo_[0].second, root);
+  define_rules();
+  return root;
+}
+
+void SchemaCompiler::define_rules() {
   for (size_t i = 0; i < todo_.size(); ++i) {
     const auto [rule, schemas] = todo_[i];
     grammar_.define(rule, body(schemas));
   }
-  return root;
 }
 
 void SchemaCompiler::add(Schemas& to, const Value& schema, bool& possible) const {
@@ -81,15 +85,18 @@ bool SchemaCompiler::any_has(const Way& way, std::initializer_list<std::string_v
   });
 }
 
-ExprId SchemaCompiler::of_way(const Way& way) {
+ExprId SchemaCompiler::of_way(const Way& way, uint8_t allowed_types) {
   std::vector<ExprId> parts;
   if (const auto values = listed(way)) {
-    for (const Value* value : *values) parts.push_back(literal(*value));
+    for (const Value* value : *values)
+      if (type_of(*value) & allowed_types) parts.push_back(literal(*value));
     return grammar_.choice(std::move(parts));
   }
-  const uint8_t types = types_of(way);
-  if (types & null) parts.push_back(grammar_.literal("null"));
-  if (types & boolean) parts.push_back(grammar_.literal("true")), parts.push_back(grammar_.literal("false"));
+  const uint8_t types = types_of(way) & allowed_types;
+  const ValueForm& form = json_.strings().form();
+  const auto word = [&](std::string_view text) { parts.push_back(grammar_.literal(std::string(text))); };
+  if (types & null) word(form.null_word);
+  if (types & boolean) word(form.true_word), word(form.false_word);
   if (types & (integer | fraction)) {
     const NumberLimits limits = number_limits(way, !(types & fraction));
     parts.push_back(limits.any() ? json_.number(limits.integer) : number_expr(grammar_, limits));
@@ -108,16 +115,35 @@ ExprId SchemaCompiler::of_way(const Way& way) {
   return grammar_.choice(std::move(parts));
 }
 
+uint8_t SchemaCompiler::type_of(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::null:
+      return null;
+    case Value::Kind::text:
+      return string;
+    case Value::Kind::list:
+      return array;
+    case Value::Kind::map:
+      return object;
+    case Value::Kind::plain:
+      break;
+  }
+  if (value.as_bool()) return boolean;
+  return value.scalar.find_first_of(".eE") == std::string::npos ? integer : fraction;
+}
+
 // Recursion: as deep as the value, which is a part of the schema's document.
 ExprId SchemaCompiler::literal(const Value& value) {
   switch (value.kind) {
     case Value::Kind::null:
-      return grammar_.literal("null");
+      return grammar_.literal(std::string(json_.strings().form().null_word));
     case Value::Kind::text:
       return json_.strings().literal(value.scalar);
     case Value::Kind::plain:
-      if (!value.as_bool() && !Decimal::parse(value.scalar))
-        document_.fail(value, "", "'" + value.scalar + "' is not a number of JSON");
+      if (const std::optional<bool> truth = value.as_bool())
+        return grammar_.literal(
+            std::string(*truth ? json_.strings().form().true_word : json_.strings().form().false_word));
+      if (!Decimal::parse(value.scalar)) document_.fail(value, "", "'" + value.scalar + "' is not a number of JSON");
       return grammar_.literal(value.scalar);
     case Value::Kind::list:
     case Value::Kind::map:
@@ -130,7 +156,7 @@ ExprId SchemaCompiler::literal(const Value& value) {
   }
   for (const auto& [name, item] : value.entries) {
     if (parts.size() > 1) parts.push_back(json_.mark(","));
-    parts.push_back(json_.pair(json_.strings().literal(name), literal(item)));
+    parts.push_back(json_.pair(json_.name(name), literal(item)));
   }
   parts.push_back(grammar_.literal(value.is_list() ? "]" : "}"));
   return grammar_.sequence(std::move(parts));
@@ -204,12 +230,16 @@ CharDfa SchemaCompiler::texts_of(const Way& way) {
 }
 
 CharDfa SchemaCompiler::names_of(const Value& schema) {
-  Work& work = grammar_.work();
-  CharDfa out = CharDfa::words({}, work);
+  CharDfa out = CharDfa::words({}, grammar_.work());
   bool possible = true;
   Schemas schemas;
   add(schemas, schema, possible);
-  if (!possible) return out;
+  return possible ? strings_of(schemas) : out;
+}
+
+CharDfa SchemaCompiler::strings_of(const Schemas& schemas) {
+  Work& work = grammar_.work();
+  CharDfa out = CharDfa::words({}, work);
   for (const Way& way : ways(schemas)) {
     if (!(types_of(way) & string)) continue;
     CharDfa texts;

@@ -104,6 +104,15 @@ ExprId SchemaCompiler::object_expr(const Way& way) {
   if (!any_has(way, {"properties", "required", "additionalProperties", "patternProperties", "propertyNames",
                      "minProperties", "maxProperties"}))
     return json_.object();
+  return members_expr(
+      way, {.open = json_.mark("{"),
+            .between = json_.mark(","),
+            .close = grammar_.literal("}"),
+            .named = [this](const Property& own) { return json_.pair(json_.name(own.name), value(own.schemas)); },
+            .other = [this](const Others& own) { return json_.pair(json_.name_of(own.names), value(own.schemas)); }});
+}
+
+ExprId SchemaCompiler::members_expr(const Way& way, const MemberForm& form) {
   const Shape shape = shape_of(way);
   if (!shape.possible || !shape.count.possible()) return grammar_.never();
   const auto listed = int64_t(shape.properties.size());
@@ -116,8 +125,7 @@ ExprId SchemaCompiler::object_expr(const Way& way) {
   const auto node = [&](int64_t passed, int64_t count) { return uint32_t(2 + passed * (last + 1) + count); };
   const auto nodes = size_t(2 + (listed + 1) * (last + 1));
   grammar_.work().add_states(nodes);
-  std::vector<GraphEdge> edges = {{0, node(0, 0), json_.mark("{")}};
-  const ExprId comma = json_.mark(","), close = grammar_.literal("}");
+  std::vector<GraphEdge> edges = {{0, node(0, 0), form.open}};
   const auto write = [&](int64_t passed, int64_t next, ExprId pair, ExprId later) {
     for (int64_t count = 0; count <= last; ++count) {
       if (count == last && counted && shape.count.max) break;
@@ -131,22 +139,20 @@ ExprId SchemaCompiler::object_expr(const Way& way) {
       grammar_.define(rule, pair);
       pair = grammar_.call(rule);
     }
-    later = grammar_.sequence({comma, pair});
+    later = grammar_.sequence({form.between, pair});
     return pair;
   };
   for (int64_t i = 0; i < listed; ++i) {
     const Property& property = shape.properties[size_t(i)];
     ExprId later = 0;
-    const ExprId pair = prepared(json_.pair(json_.strings().literal(property.name), value(property.schemas)), later);
+    const ExprId pair = prepared(form.named(property), later);
     write(i, i + 1, pair, later);
     if (!property.required)
       for (int64_t count = 0; count <= last; ++count) edges.push_back({node(i, count), node(i + 1, count), no_expr});
   }
   if (!shape.others.empty()) {
     std::vector<ExprId> pairs;
-    for (const Others& others : shape.others)
-      pairs.push_back(
-          json_.pair(others.names ? json_.strings().of(*others.names) : json_.strings().any(), value(others.schemas)));
+    for (const Others& others : shape.others) pairs.push_back(form.other(others));
     ExprId later = 0;
     RuleId rule = grammar_.add_rule("additional property");
     grammar_.define(rule, grammar_.choice(std::move(pairs)));
@@ -154,7 +160,7 @@ ExprId SchemaCompiler::object_expr(const Way& way) {
     write(listed, listed, pair, later);
   }
   for (int64_t count = 0; count <= last; ++count)
-    if (!counted || count >= shape.count.min) edges.push_back({node(listed, count), 1, close});
+    if (!counted || count >= shape.count.min) edges.push_back({node(listed, count), 1, form.close});
   return grammar_.graph(uint32_t(nodes), std::move(edges));
 }
 

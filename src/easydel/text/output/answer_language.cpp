@@ -1,12 +1,14 @@
 #include "easydel/text/output/answer_language.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "easydel/base/error.h"
 #include "easydel/base/json_text.h"
 #include "easydel/text/output/call_shapes.h"
 #include "easydel/text/output/reasoning_parsers.h"
 #include "easydel/text/output/tool_parsers.h"
+#include "easydel/text/output/tool_schema.h"
 
 namespace easydel::text {
 namespace {
@@ -33,6 +35,27 @@ Language arguments_of(const Value& tool, bool by_schema) {
   Value schema = *parameters;
   if (!schema.find("type")) schema.set("type", Value::text("object"));
   return {.kind = Language::Kind::json_schema, .source = to_json(schema)};
+}
+
+// As arguments_of, in a format's own notation.
+Language arguments_in(const constrain::ArgumentNotation& notation, const Value& tool, bool by_schema) {
+  Language out = arguments_of(tool, by_schema);
+  by_schema = out.kind == Language::Kind::json_schema;
+  if (!by_schema) out.source = R"({"type": "object"})";
+  out.kind = Language::Kind::arguments;
+  out.notation = notation;
+  out.notation.any_text = !by_schema;
+  Value list = Value::list();
+  list.items.push_back(tool);
+  const ToolSchemas schemas(std::move(list));
+  const std::string name = schemas.name(0);
+  const Value* const parameters = schemas.parameters(name);
+  const Value* const properties = by_schema && parameters ? parameters->find("properties") : nullptr;
+  if (!properties) return out;
+  for (const auto& [parameter, schema] : properties->entries)
+    if (const ArgumentType type = schemas.type_of(name, parameter); !type.unknown())
+      out.notation.types.emplace_back(parameter, type);
+  return out;
 }
 
 void append(std::vector<Language>& to, const Pieces& pieces) {
@@ -77,6 +100,14 @@ class Calls {
   }
 
  private:
+  static void check_bare(const std::string& name) {
+    const auto is_allowed = [](unsigned char c) {
+      return std::isalnum(c) || c >= 0x80 || c == '_' || c == '-' || c == '.';
+    };
+    if (name.empty() || !std::ranges::all_of(name, is_allowed))
+      refuse("tools", "the name '" + name + "' cannot be written in the model's format of calls",
+             "use letters, digits, '_', '-' and '.'");
+  }
   bool several() const { return shape_.several && rules_.parallel; }
 
   // Call number `number` without the first `skipped` pieces before its name.
@@ -85,14 +116,18 @@ class Calls {
     for (const Value* const tool : rules_.tools) {
       const Value* const name = function_of(*tool).find("name");
       std::string spelled = name ? name->scalar : "";
-      if (shape_.before_name.back().ends_with('"')) {  // in a JSON string
+      if (shape_.arguments) {
+        check_bare(spelled);
+      } else if (shape_.before_name.back().ends_with('"')) {  // in a JSON string
         spelled = json_text(spelled);
         spelled = spelled.substr(1, spelled.size() - 2);
       }
       if (shape_.numbered) spelled += str(":", number);
       std::vector<Language> call = {Language::marker(spelled)};
       append(call, shape_.after_name);
-      call.push_back(arguments_of(*tool, rules_.required || is_strict(*tool)));
+      const bool by_schema = rules_.required || is_strict(*tool);
+      call.push_back(shape_.arguments ? arguments_in(*shape_.arguments, *tool, by_schema)
+                                      : arguments_of(*tool, by_schema));
       any.push_back(Language::sequence(std::move(call)));
     }
     std::vector<Language> parts;

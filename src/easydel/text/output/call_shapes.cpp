@@ -33,6 +33,119 @@ CallShape bare_json(CallShape::Pieces open = {}, std::string_view arguments = "\
           .several = false};
 }
 
+constexpr ArgumentType text_type{.string = true};
+constexpr ArgumentType any_type{true, true, true, true, true, true, true};
+using constrain::ArgumentNotation;
+
+// f(a=1, b='x').
+CallShape python_calls(CallShape::Pieces open, std::string_view between, CallShape::Pieces close) {
+  return {
+      .open = std::move(open),
+      .after_name = {"("},
+      .after_arguments = {")"},
+      .between = {between},
+      .close = std::move(close),
+      .arguments = ArgumentNotation{.values = ArgumentNotation::Values::python, .between = ", ", .after_name = {"="}}};
+}
+
+// call:f{a:1,b:<escape>x<escape>}.
+CallShape gemma_calls(std::string_view open, std::string_view close, std::string quote) {
+  return {.before_name = {open, "call:"},
+          .after_arguments = {close},
+          .arguments = ArgumentNotation{.values = ArgumentNotation::Values::quoted,
+                                        .open = "{",
+                                        .between = ",",
+                                        .close = "}",
+                                        .after_name = {":"},
+                                        .quote = std::move(quote)}};
+}
+
+// <function=f>, and a line break around values.
+CallShape qwen_tags_calls() {
+  return {.before_name = {"<tool_call>", "\n<function="},
+          .after_name = {">\n"},
+          .after_arguments = {"</function>\n", "</tool_call>"},
+          .arguments = ArgumentNotation{.values = ArgumentNotation::Values::tagged,
+                                        .before_name = {"<parameter="},
+                                        .after_name = {">\n"},
+                                        .after_value = {"\n</parameter>\n"},
+                                        .stops = {"</parameter>", "<parameter=", "</function>"},
+                                        .null_words = {"null"},
+                                        .other_type = text_type}};
+}
+
+// `lines`: each element of a call on a line of its own.
+CallShape glm_calls(bool lines) {
+  const std::string blank = lines ? "\n" : "";
+  return {.before_name = {"<tool_call>"},
+          .after_name = lines ? CallShape::Pieces{"\n"} : CallShape::Pieces{},
+          .after_arguments = {"</tool_call>"},
+          .arguments = ArgumentNotation{.values = ArgumentNotation::Values::tagged,
+                                        .before_name = {"<arg_key>"},
+                                        .after_name = {"</arg_key>", blank, "<arg_value>"},
+                                        .after_value = {"</arg_value>", blank},
+                                        .stops = {"</arg_value>", "<arg_key>", "</tool_call>"},
+                                        .other_type = any_type}};
+}
+
+CallShape minimax_m2_calls() {
+  return {.open = {"<minimax:tool_call>", "\n"},
+          .before_name = {"<invoke name=\""},
+          .after_name = {"\">\n"},
+          .after_arguments = {"</invoke>\n"},
+          .close = {"</minimax:tool_call>"},
+          .arguments = ArgumentNotation{.values = ArgumentNotation::Values::tagged,
+                                        .before_name = {"<parameter name=\""},
+                                        .after_name = {"\">"},
+                                        .after_value = {"</parameter>\n"},
+                                        .stops = {"</parameter>", "<parameter name=", "</invoke>"},
+                                        .null_words = {"null", "none", "nil"},
+                                        .trims = true,
+                                        .other_type = text_type}};
+}
+
+CallShape deepseek_v32_calls() {
+  return {
+      .open = {"<｜DSML｜function_calls>", "\n"},
+      .before_name = {"<｜DSML｜invoke name=\""},
+      .after_name = {"\">\n"},
+      .after_arguments = {"</｜DSML｜invoke>\n"},
+      .close = {"</｜DSML｜function_calls>"},
+      .arguments = ArgumentNotation{.values = ArgumentNotation::Values::tagged,
+                                    .before_name = {"<｜DSML｜parameter name=\""},
+                                    .after_name = {"\" string=\"false\">"},
+                                    .after_value = {"</｜DSML｜parameter>\n"},
+                                    .before_text = {"\" string=\"true\">"},
+                                    .stops = {"</｜DSML｜parameter>", "<｜DSML｜parameter name=", "</｜DSML｜invoke>"},
+                                    .other_type = text_type}};
+}
+
+CallShape step3_calls() {
+  return {
+      .open = {"<｜tool_calls_begin｜>"},
+      .before_name = {"<｜tool_call_begin｜>", "function", "<｜tool_sep｜>", "<steptml:invoke name=\""},
+      .after_name = {"\">"},
+      .after_arguments = {"</steptml:invoke>", "<｜tool_call_end｜>"},
+      .close = {"<｜tool_calls_end｜>"},
+      .arguments = ArgumentNotation{.values = ArgumentNotation::Values::tagged,
+                                    .before_name = {"<steptml:parameter name=\""},
+                                    .after_name = {"\">"},
+                                    .after_value = {"</steptml:parameter>"},
+                                    .stops = {"</steptml:parameter>", "<steptml:parameter name=", "</steptml:invoke>"},
+                                    .trims = true,
+                                    .other_type = text_type}};
+}
+
+CallShape seed_oss_calls() {
+  CallShape out = qwen_tags_calls();
+  out.before_name = {"<seed:tool_call>", "\n<function="};
+  out.after_arguments = {"</function>\n", "</seed:tool_call>"};
+  out.arguments->after_name = {">"};
+  out.arguments->after_value = {"</parameter>\n"};
+  out.arguments->trims = true;
+  return out;
+}
+
 struct NamedShape {
   std::string_view name;  // of the format
   CallShape shape;
@@ -66,9 +179,14 @@ const NamedShape shapes[] = {
       .after_name = {"<｜tool▁sep｜>"},
       .after_arguments = {"<｜tool▁call▁end｜>"},
       .close = {"<｜tool▁calls▁end｜>"}}},
+    {"deepseek_v32", deepseek_v32_calls()},
     {"ernie45", tagged_json("<tool_call>", "</tool_call>")},
     {"functionary", {.before_name = {"<function="}, .after_name = {">"}, .after_arguments = {"</function>"}}},
+    {"functiongemma", gemma_calls("<start_function_call>", "<end_function_call>", "<escape>")},
+    {"gemma4", gemma_calls("<|tool_call>", "<tool_call|>", "<|\"|>")},
     {"gigachat3", bare_json({"function call", "<|role_sep|>", "\n"}, "\", \"arguments\": ")},
+    {"glm45", glm_calls(true)},
+    {"glm47", glm_calls(false)},
     {"granite", json_list({"<|tool_call|>", "["}, {"]"})},
     {"granite_20b_fc",
      {.before_name = {"<function_call>", " {\"name\": \""},
@@ -90,8 +208,10 @@ const NamedShape shapes[] = {
       .after_arguments = {"<|tool_call_end|>"},
       .close = {"<|tool_calls_section_end|>"},
       .numbered = true}},
+    {"lfm2", python_calls({"<|tool_call_start|>", "["}, ", ", {"]", "<|tool_call_end|>"})},
     {"llama3_json", bare_json()},
     {"llama4_json", bare_json()},
+    {"llama4_pythonic", python_calls({"["}, ", ", {"]"})},
     {"longcat", tagged_json("<longcat_tool_call>", "</longcat_tool_call>")},
     {"minimax",
      {.open = {"<tool_calls>", "\n"},
@@ -99,9 +219,17 @@ const NamedShape shapes[] = {
       .after_name = {"\", \"arguments\": "},
       .after_arguments = {"}\n"},
       .close = {"</tool_calls>"}}},
+    {"minimax_m2", minimax_m2_calls()},
     {"mistral", json_list({"[TOOL_CALLS]", "["}, {"]"})},
     {"nemotron", json_list({"<TOOLCALL>", "["}, {"]", "</TOOLCALL>"})},
+    {"olmo3", python_calls({"<function_calls>"}, "\n", {"</function_calls>"})},
     {"phi4_mini_json", json_list({"functools", "["}, {"]"})},
+    {"pythonic", python_calls({"["}, ", ", {"]"})},
+    {"qwen3_coder", qwen_tags_calls()},
+    {"qwen3_xml", qwen_tags_calls()},
+    {"seed_oss", seed_oss_calls()},
+    {"step3", step3_calls()},
+    {"step3p5", qwen_tags_calls()},
     {"xlam", json_list({"["}, {"]"})},
 };
 

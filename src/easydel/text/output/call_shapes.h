@@ -1,9 +1,11 @@
-// How a format writes calls whose arguments are JSON, piece by piece, as its chat templates show them: what a
-// constrained answer consists of.
+// How a format writes calls, piece by piece, as its chat templates show them: what a constrained answer consists of.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
+
+#include "easydel/text/constrain/argument_notation.h"
 
 namespace easydel::text {
 
@@ -19,6 +21,7 @@ struct CallShape {
   bool several = true;  // an answer may have several calls
   // After the name: ":" and the number of the call, from 0.
   bool numbered = false;
+  std::optional<constrain::ArgumentNotation> arguments = {};  // nullopt: they are a JSON object
 };
 
 // Null: the format cannot be constrained.

@@ -6,16 +6,9 @@
 #include <string_view>
 
 #include "easydel/base/document.h"
+#include "easydel/text/constrain/argument_notation.h"
 
 namespace easydel::text {
-
-// The types that a parameter may have.
-struct ArgumentType {
-  bool string = false, integer = false, number = false, boolean = false, null = false, object = false, array = false;
-
-  bool unknown() const { return !(string || integer || number || boolean || null || object || array); }
-  bool only_string() const { return string && !(integer || number || boolean || null || object || array); }
-};
 
 class ToolSchemas {
  public:
