@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """SIGKILL of an evaluation, or of the harness' process, at random moments: evaluation_kills.py [--count 20] [--seed 0].
 
-EASYDEL_PYTHON names a Python that has lm_eval. After each kill no process is left, the file of results is absent or whole, and with the
+EASYDEL_PYTHON names a Python that has lm_eval, or what tests put in its place. After each kill no process is left, the file of results is absent or whole, and with the
 same use_cache the next run ends with the results of a run that was not disturbed, without asking again for what was answered.
 """
 import argparse

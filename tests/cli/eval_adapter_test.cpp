@@ -34,12 +34,13 @@ class Adapter : public testing::Test {
     std::vector<std::string> arguments{"eval", story(), "--tasks", "*", "-o", (folder_ / "r.json").string()};
     arguments.insert(arguments.end(), more.begin(), more.end());
     for (const std::string& key : keys) arguments.insert(arguments.end(), {"--set", "eval." + key});
-    return test::run_program(
-        arguments,
-        {.environment = {{"EASYDEL_PYTHON", "python3"},
-                         {"PYTHONPATH", (test::source_root() / "tests/support/harness/fake_lm_eval").string()},
-                         {"PYTHONDONTWRITEBYTECODE", "1"},
-                         {"FAKE_TASKS", (folder_ / "tasks.json").string()}}});
+    return test::run_program(arguments, {.environment = environment()});
+  }
+  std::vector<std::pair<std::string, std::string>> environment() const {
+    return {{"EASYDEL_PYTHON", "python3"},
+            {"PYTHONPATH", (test::source_root() / "tests/support/harness/fake_lm_eval").string()},
+            {"PYTHONDONTWRITEBYTECODE", "1"},
+            {"FAKE_TASKS", (folder_ / "tasks.json").string()}};
   }
   Value document(const std::string& tasks, const std::vector<std::string>& keys, std::vector<std::string> more = {}) {
     const Ran ran = evaluate(tasks, keys, std::move(more));
@@ -187,6 +188,27 @@ TEST_F(Adapter, ComputesAsManyRequestsTogetherAsItIsTold) {
   EXPECT_EQ(passes({"batch_size=1"}), "4");
   EXPECT_EQ(passes({"batch_size=2"}), "2");
   EXPECT_EQ(passes({"batch_size=auto", "max_batch_size=1"}), "4");
+}
+
+// Requests are divided over the ranks of the batch's axes, and none is computed twice.
+TEST_F(Adapter, DividesRequestsAmongRanks) {
+  const auto answers = [&](const char* axes) {
+    test::write_file(folder_ / "run.yaml",
+                     str("model: {name_or_path: ", story(),
+                         "}\nloader: {dtype: fp32, param_dtype: fp32}\nsharding: {axis_dims: ", axes,
+                         "}\nactions:\n  - eval: {tasks: ['*'], output_path: ", (folder_ / "r.json").string(), "}\n"));
+    const Ran ran =
+        test::run_program({"--nproc", "2", "elarge", (folder_ / "run.yaml").string()}, {.environment = environment()});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return std::pair(ran.err, to_json(*parse_file(folder_ / "r.json").find("answers")));
+  };
+  const std::string alone = to_json(*document(pairs, {}).find("answers"));
+  for (const char* axes : {"[2,1,1,1,1]", "[1,2,1,1,1]"}) {
+    const auto [log, divided] = answers(axes);
+    EXPECT_EQ(divided, alone) << axes;
+    EXPECT_NE(log.find("eval: 2 requests,"), std::string::npos) << log;
+  }
+  EXPECT_NE(answers("[1,1,1,2,1]").first.find("eval: 4 requests,"), std::string::npos);
 }
 
 TEST_F(Adapter, KeepsCodeOfAModelFromTheNetworkAndAsksFirst) {

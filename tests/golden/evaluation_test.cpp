@@ -48,6 +48,68 @@ TEST_F(Harness, GivesTheMetricsOfItsOwnBackEnd) {
     }
 }
 
+// The evaluation pipeline of the documents' guide, over bundled tasks.
+TEST_F(Harness, RunsThePipelineOfTheGuide) {
+  write_file(folder_ / "run.yaml", str("model: {name_or_path: ", test_data("models/stories260K-hf").string(), R"(}
+loader: {dtype: bf16}
+sharding: {axis_dims: [1, 1, 1, -1, 1]}
+esurge: {max_model_len: 512, max_num_seqs: 64, hbm_utilization: 0.9, enable_prefix_caching: true}
+eval:
+  max_new_tokens: 512
+  temperature: 0.0
+  batch_size: 32
+  limit: 8
+  bootstrap_iters: 10
+  include_defaults: false
+  include_path: )",
+                                       (source_root() / "examples/tasks").string(), R"(
+actions:
+  - validate
+  - eval:
+      tasks: [hellaswag, winograd, arc_easy, gsm8k]
+      engine: esurge
+      num_fewshot: 0
+      output_path: ./eval_results.json
+      print_results: true
+)"));
+  const Ran ran = run_program(
+      {"elarge", "run.yaml"},
+      {.environment = {{"HF_HUB_OFFLINE", "1"}, {"HF_HOME", (folder_ / "hf").string()}}, .folder = folder_.path()});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const Value document = parse_file(folder_ / "eval_results.json");
+  for (const char* task : {"hellaswag", "winograd", "arc_easy"}) {
+    EXPECT_FALSE(std::isnan(metric(document, task, "acc"))) << task;
+    EXPECT_NE(ran.out.find(str(task, ": 8 documents in ")), std::string::npos) << ran.out;
+  }
+  EXPECT_EQ(document.find("config")->find("model_dtype")->scalar, "torch.bfloat16");
+  EXPECT_EQ(document.find("n-shot")->find("arc_easy")->as_int(), 0);
+  EXPECT_NE(ran.err.find("engine: "), std::string::npos) << ran.err;
+}
+
+TEST_F(Harness, EvaluatesFromAProgramAsTheGuideShows) {
+  const std::string home = (folder_ / "hf").string();
+  ASSERT_EQ(setenv("HF_HUB_OFFLINE", "1", 1) | setenv("HF_HOME", home.c_str(), 1), 0);
+  elarge::Builder built = elarge::Builder::from_pretrained(test_data("models/stories260K-hf").string());
+  built.set_eval({{"include_path", (source_root() / "examples/tasks").string()},
+                  {"include_defaults", false},
+                  {"limit", 3},
+                  {"max_new_tokens", 8},
+                  {"hard_max_new_tokens", true},
+                  {"bootstrap_iters", 0}});
+  const Value results = built.eval({{"tasks", {"hellaswag", "mmlu", "gsm8k"}},
+                                    {"engine", "esurge"},
+                                    {"num_fewshot", 5},
+                                    {"output_path", (folder_ / "eval_results.json").string()}});
+  std::vector<std::string> with_accuracy;
+  for (const auto& [task, metrics] : results.find("results")->entries)
+    if (elarge::metric_of(results, task, "acc")) with_accuracy.push_back(task);
+  std::ranges::sort(with_accuracy);
+  EXPECT_EQ(with_accuracy, (std::vector<std::string>{"hellaswag", "mmlu", "mmlu_astronomy",
+                                                     "mmlu_high_school_geography", "mmlu_marketing"}));
+  EXPECT_TRUE(elarge::metric_of(results, "gsm8k", "exact_match"));
+  EXPECT_EQ(to_json(*parse_file(folder_ / "eval_results.json").find("results")), to_json(*results.find("results")));
+}
+
 TEST_F(Harness, RefusesTasksBeforeTheModelIsLoaded) {
   const auto error = [&](const char* tasks, std::vector<std::string> settings = {}) {
     const Ran ran = evaluate(tasks, std::move(settings));

@@ -201,6 +201,7 @@ void HarnessProcess::answer(const Value& asked, const AnswerLines& answer) {
       send(str(R"({"line": )", index, R"(, "answer": )", text, "}\n"));
     });
   } catch (const UserError& error) {
+    if (ended()) throw;  // it was given an answer
     // The harness gives up what it was doing, and says so with the words of this error.
     Value failed = Value::map();
     failed.set("failed", Value::text(error.what()));

@@ -9,6 +9,7 @@
 
 #include "easydel/elarge/core.h"
 #include "easydel/generation/generator.h"
+#include "easydel/generation/scorer.h"
 #include "easydel/models/model.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 
@@ -19,6 +20,7 @@ struct LineModel {
   std::shared_ptr<const text::Tokenizer> tokenizer;  // null: the model has none, and lines give ids
   // Generates with the engine.
   std::function<std::vector<Generated>(const std::vector<generation::Request>&, const GenerateRequest&)> by_engine;
+  std::function<generation::RankState(generation::RankState)> exchange = {};  // ScorerOptions::exchange
   int64_t cache_bytes = 0;   // for beginnings that are shared: ScorerOptions::memory_bytes
   double cache_share = 0.8;  // of the free memory instead, if that is 0
 };

@@ -116,7 +116,9 @@ class LineAnswers {
                          .share = settings.share,
                          .memory_share = model.cache_share,
                          .memory_bytes = model.cache_bytes,
-                         .stop = settings.stop}) {
+                         .stop = settings.stop,
+                         .exchange = model.exchange}),
+        exchanges_(model.exchange != nullptr) {
     if (!tokenizer_) return;
     std::optional<TokenId> prefix;
     if (settings.prefix_token_id) prefix = TokenId(*settings.prefix_token_id);
@@ -205,7 +207,7 @@ class LineAnswers {
   }
 
   void score() {
-    if (requests_.empty()) return;
+    if (requests_.empty() && !exchanges_) return;
     const auto begin = Clock::now();
     const generation::ScorerCounts before = scorer_.counts();
     scorer_.run(requests_, [this](size_t request, const TokenScores& scores) {
@@ -221,6 +223,7 @@ class LineAnswers {
       parts_[line].clear();
       on_answer_(line, answer_of(whole));
     });
+    if (requests_.empty()) return;
     const generation::ScorerCounts& now = scorer_.counts();
     const int64_t tokens = now.tokens - before.tokens, computed = now.computed - before.computed,
                   passes = now.passes - before.passes;
@@ -341,7 +344,7 @@ class LineAnswers {
     size_t given = 0;
     how.on_result = [&](const Generated& got) {
       stopped |= got.finish_reason == name_of(generation::StopReason::cancelled);
-      if (!stopped) give(got.prompt, got.tokens, got.finish_reason), ++given;
+      if (!stopped) ++given, give(got.prompt, got.tokens, got.finish_reason);
     };
     try {
       by_engine_(requests, how);
@@ -420,6 +423,7 @@ class LineAnswers {
   const LineSettings& settings_;
   const OnLineAnswer& on_answer_;
   generation::Scorer scorer_;
+  bool exchanges_;  // with ranks that may have requests to score if this one has none
   std::optional<generation::ScoreText> texts_;
   std::optional<text::ChatRenderer> chat_;
 

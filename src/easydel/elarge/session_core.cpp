@@ -12,6 +12,7 @@
 #include "easydel/base/free_memory.h"
 #include "easydel/base/log.h"
 #include "easydel/elarge/adapter_config.h"
+#include "easydel/elarge/divided_lines.h"
 #include "easydel/elarge/generate_by_engine.h"
 #include "easydel/elarge/joint_lines.h"
 #include "easydel/elarge/line_answers.h"
@@ -200,11 +201,29 @@ class TorchSession final : public Session {
 
  private:
   void answer_here(const std::vector<std::string>& lines, const LineSettings& settings, const OnLineAnswer& on_answer) {
-    const LineModel line_model{model(), tokenizer_if_any(),
+    const LineModel line_model{model(),
+                               tokenizer_if_any(),
                                [this](const std::vector<generation::Request>& requests,
                                       const GenerateRequest& request) { return generate_by_engine(request, requests); },
-                               cache_bytes(), config_.esurge.hbm_utilization};
-    elarge::answer_lines(lines, line_model, settings, on_answer);
+                               rank_exchange(),
+                               cache_bytes(),
+                               config_.esurge.hbm_utilization};
+    answer_divided(
+        *team_, lines,
+        [&](const std::vector<std::string>& own, const OnLineAnswer& on_own) {
+          elarge::answer_lines(own, line_model, settings, on_own);
+        },
+        on_answer);
+  }
+
+  // What a scorer tells those of other ranks.
+  std::function<generation::RankState(generation::RankState)> rank_exchange() const {
+    if (team_->size() == 1) return nullptr;
+    return [this](generation::RankState own) {
+      const Tensor state = at::full({1}, int64_t(own), at::kLong);
+      team_->all().all_reduce(state, collective::Reduce::max);
+      return generation::RankState(state.item<int64_t>());
+    };
   }
 
   // For the beginnings that scores share; 0: by the free memory. Ranks must agree, or their passes would differ.

@@ -77,8 +77,14 @@ class Scorer::Run {
     }
     counts_.requests += int64_t(requests.size());
     plan_shared(shared);
-    run_whole(scorer.alone_ ? 1 : options_.pass_requests);
-    run_tree();
+    const auto run_own = [&] {
+      run_whole(scorer.alone_ ? 1 : options_.pass_requests);
+      run_tree();
+    };
+    if (options_.exchange)
+      run_with_others(run_own);
+    else
+      run_own();
   }
 
   std::vector<TokenScores> take() { return std::move(out_); }
@@ -130,14 +136,36 @@ class Scorer::Run {
     std::ranges::stable_sort(whole_, std::greater(), [this](const Whole& one) { return inputs_[one.sequence].size(); });
   }
 
-  void check_stop() const {
+  void begin_pass() {
     if (options_.stop && options_.stop->load(std::memory_order_relaxed)) throw Stopped();
+    if (options_.exchange) exchange(RankState::works);
+  }
+
+  RankState exchange(RankState own) {
+    const RankState all = options_.exchange(own);
+    if (all == RankState::ended) others_know_ = true;
+    if (all == RankState::ended && own != RankState::ended) throw Stopped();
+    return all;
+  }
+
+  void run_with_others(const auto& run_own) {
+    try {
+      run_own();
+      const std::vector<TokenId> token(1, 0);
+      while (exchange(RankState::done) == RankState::works) {
+        nn::Pass pass = nn::Pass::over({0, 1});
+        compute(pass, {{token, {}}});
+      }
+    } catch (...) {
+      if (!others_know_) exchange(RankState::ended);
+      throw;
+    }
   }
 
   // Whole sequences, longest first.
   void run_whole(int64_t most) {
     for (size_t first = 0; first < whole_.size();) {
-      check_stop();
+      begin_pass();
       std::vector<int64_t> begins{0};
       std::vector<Part> parts;
       size_t end = first;
@@ -163,7 +191,7 @@ class Scorer::Run {
     waiting_.resize(tree_.nodes.size());
     for (size_t i = 0; i < tree_.nodes.size(); ++i) waiting_[i] = tree_.nodes[i].children.size();
     while (!ready_.empty()) {
-      check_stop();
+      begin_pass();
       run_pass();
     }
   }
@@ -272,6 +300,11 @@ class Scorer::Run {
       requested.push_back(end - first);
       before += requested.back();
     }
+    const bool is_idle = labels.empty();
+    if (is_idle && options_.exchange) {  // the output layer is collective, too
+      requested.back() = 1;
+      picked = {0}, labels = {0};
+    }
     pass.stream().requested = std::move(requested);
     const Tensor hidden = model_.forward({.tokens = tokens.to(model_.device())}, pass).hidden;
     counts_.computed += total, ++counts_.passes;
@@ -279,6 +312,7 @@ class Scorer::Run {
     const Tensor due = hidden.index_select(0, at::tensor(picked, at::kLong).to(hidden.device()));
     const nn::Scores scores =
         model_.head().score(due, at::tensor(labels, at::kLong).to(hidden.device()), pass, {.correct = true});
+    if (is_idle) return;
     const Tensor logps = scores.logps.to(at::kCPU).contiguous(), correct = scores.correct.to(at::kCPU).contiguous();
     const auto* const logp = logps.const_data_ptr<float>();
     const auto* const is_best = correct.const_data_ptr<bool>();
@@ -314,6 +348,7 @@ class Scorer::Run {
   std::vector<size_t> left_;                  // labels of each request that have no score yet
   std::vector<TokenScores> out_;
   std::vector<Whole> whole_;
+  bool others_know_ = false;  // that this rank has ended, or another one
 
   ScoreTree tree_;
   std::unique_ptr<nn::Cache> cache_;

@@ -24,6 +24,9 @@ struct TokenScores {
   std::vector<float> each;  // log-probability of each token of the continuation
 };
 
+// What a rank tells the others before each pass and after its last, in the order in which one outdoes another.
+enum class RankState : uint8_t { done, works, ended };  // ended: it is stopped, or has failed
+
 struct ScorerOptions {
   int64_t max_length = 0;              // tokens that the model reads of a request; 0: its positions, or 2048
   int64_t pass_tokens = 1024;          // tokens of a pass, if the requests are no longer
@@ -32,6 +35,10 @@ struct ScorerOptions {
   double memory_share = 0.5;           // of the free memory, for the caches of shared beginnings
   int64_t memory_bytes = 0;            // instead, if it is not 0; ranks must have the same number
   const std::atomic<bool>* stop = {};  // set by another thread: run() throws Stopped after the current pass
+  // With several ranks: gives the others this rank's state and returns the last one of all. Ranks may then have
+  // different requests: one without any left computes a pass that nobody reads as long as others work, because a
+  // forward over sharded weights is collective. If a rank ends, run() throws Stopped on the others.
+  std::function<RankState(RankState)> exchange = {};
 };
 
 // What a scorer has done so far.
@@ -54,7 +61,7 @@ class Scorer {
   using OnScore = std::function<void(size_t request, const TokenScores& scores)>;
   // In the order of the requests. UserError, before anything is computed: an empty context or continuation, an id
   // outside the vocabulary, a continuation longer than max_length; later: a log-probability that is not a number. Not
-  // thread-safe. With several ranks collective: each gives the same requests.
+  // thread-safe. With several ranks collective: without `exchange` each gives the same requests.
   std::vector<TokenScores> run(const std::vector<ScoreRequest>& requests, const OnScore& on_score = {});
 
   int64_t max_length() const { return max_length_; }

@@ -1,0 +1,2 @@
+def load_yaml(file, **options):
+    return {}
