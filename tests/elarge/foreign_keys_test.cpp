@@ -227,6 +227,11 @@ TEST(ForeignKeys, SayOurKeyWithTheValueConverted) {
   expect_remedy("xformers_attention", "true", "write base_config.values.attn_mechanism: flash_attn2\n");
   expect_remedy("eager_attention", "true", "write base_config.values.attn_mechanism: vanilla\n");
   expect_remedy("lora_target_linear", "true", "write lora.target_modules: all-linear\n");
+  expect_remedy("optim", "paged_adamw_8bit", "write trainer.optimizer: adamw_8bit\n");
+  expect_remedy("optim", "lion_8bit", "write trainer.optimizer: lion_8bit\n");
+  expect_remedy("optim", "ademamix_8bit", "write trainer.optimizer: ademamix_8bit\n");
+  expect_remedy("optim", "ademamix", "write trainer.optimizer: ademamix\n");
+  expect_remedy("double_quantization", "true", "write quantization.model.double_quant: true\n");
   expect_remedy("adam_beta2", "0.95", "write trainer.extra_optimizer_kwargs.b2: 0.95\n");
   expect_remedy("cosine_min_lr_ratio", "0.1", "write trainer.learning_rate_end: N  # learning_rate times 0.1\n");
   EXPECT_NE(refused("trainer: {learning_rate: 2e-4, cosine_min_lr_ratio: 0.1}\n")

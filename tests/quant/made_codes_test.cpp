@@ -7,6 +7,8 @@
 
 #include "easydel/quant/quantize.h"
 #include "easydel/tensor/executor.h"
+#include "easydel/tensor/mapped.h"
+#include "easydel/weights/safetensors.h"
 #include "support/data.h"
 
 namespace easydel::quant {
@@ -97,6 +99,25 @@ TEST(MadeCodes, DoubleQuantizationIsForFourBitsOfBitsandbytes) {
                            two = back(rule_of(nested), values, 64, 64);
   EXPECT_NE(plain, two);
   for (size_t i = 0; i < plain.size(); ++i) EXPECT_NEAR(plain[i], two[i], 0.02f * std::fabs(plain[i])) << i;
+}
+
+// To the bit (scripts/double_quantization_goldens.py).
+TEST(MadeCodes, DoubleQuantizationHasTheNumbersOfBitsandbytes) {
+  const auto file = weights::SafetensorsFile::open(test::test_data("codes/double_quantized.safetensors"));
+  const auto numbers = [&](const std::string& name) {
+    const Tensor tensor = tensor::from_view(file->at(name)).contiguous();
+    return std::vector<float>(tensor.const_data_ptr<float>(), tensor.const_data_ptr<float>() + tensor.numel());
+  };
+  for (const std::string name : {"wide", "short", "uneven"})
+    for (const std::string method : {"nf4", "fp4"}) {
+      const Format nested = with_double_quantization(format_of({.method = method}, "quantization"), "quantization");
+      const auto& shape = file->at(name).shape;
+      const std::vector<float> wanted = numbers(name + "." + method),
+                               got = back(rule_of(nested), numbers(name), shape[0], shape[1]);
+      size_t others = 0;
+      for (size_t i = 0; i < wanted.size(); ++i) others += got[i] != wanted[i];
+      EXPECT_EQ(others, 0u) << name << " " << method;
+    }
 }
 
 }  // namespace

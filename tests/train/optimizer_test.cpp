@@ -22,7 +22,8 @@ std::string trained(const std::filesystem::path& folder, const std::string& keys
 
 TEST(Optimizers, GoOnFromACheckpointToTheBit) {
   test::LogLines log;
-  for (const std::string name : {"adamw", "adafactor", "lion", "mars", "muon", "quad", "rmsprop", "skew", "soap"}) {
+  for (const std::string name : {"adamw", "adafactor", "lion", "mars", "muon", "quad", "rmsprop", "skew", "soap",
+                                 "adamw_8bit", "lion_8bit", "ademamix_8bit"}) {
     const test::TemporaryFolder whole, parts;
     const std::string keys =
         "{optimizer: " + name +

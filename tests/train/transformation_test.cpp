@@ -85,9 +85,15 @@ TEST(Transformation, HasTheRuleOfEachOptimizer) {
   EXPECT_EQ(states("nadam"), (Names{"mean", "product", "square"}));
   EXPECT_EQ(states("radam"), (Names{"mean", "square"}));
   EXPECT_EQ(states("ademamix"), (Names{"mean", "slow", "square"}));
+  EXPECT_EQ(states("adamw_8bit"), (Names{"mean", "square"})) << "fewer than 4096 elements";
+  EXPECT_EQ(states("lion_8bit"), Names{"mean"});
+  EXPECT_EQ(states("ademamix_8bit"), (Names{"mean", "slow", "square"}));
   EXPECT_EQ(states("schedule_free_adamw"), (Names{"rate", "square", "weight_sum", "z"}));
   EXPECT_TRUE(read("{optimizer: muon}").optimizer.rules.others) << "what is not a matrix";
   EXPECT_FALSE(read("{optimizer: lion}").optimizer.rules.others);
+  EXPECT_FALSE(read("{optimizer: adamw_8bit}").optimizer.rules.embeddings);
+  EXPECT_TRUE(
+      read("{optimizer: adamw_8bit, extra_optimizer_kwargs: {stable_embedding: true}}").optimizer.rules.embeddings);
 }
 
 // The first update of a rule that averages gradients depends on its betas.

@@ -49,7 +49,11 @@ std::string scheduler_of(const Value& value, const Around&) {
 
 std::string optimizer_of(const Value& value, const Around&) {
   const std::string word = word_of(value);
-  for (const char* name : {"adafactor", "lion", "rmsprop", "muon", "soap"})
+  if (word.find("8bit") != std::string::npos)
+    return word.find("lion") != std::string::npos       ? "lion_8bit"
+           : word.find("ademamix") != std::string::npos ? "ademamix_8bit"
+                                                        : "adamw_8bit";
+  for (const char* name : {"ademamix", "adafactor", "lion", "rmsprop", "muon", "soap"})
     if (word.find(name) != std::string::npos) return name;
   return "adamw";
 }
@@ -150,10 +154,11 @@ const std::vector<ForeignKey>& foreign_keys() {
       {{"ref_model", "ref_model_name_or_path"}, "reference_model.name_or_path"},
       {{"bnb_4bit_compute_dtype"}, "loader.dtype", dtype_of},
       {{"load_in_4bit", "load_in_8bit", "quantization_bit", "quantization_method", "quantization_type",
-        "bnb_4bit_quant_type", "bnb_config_kwargs", "double_quantization", "bnb_4bit_use_double_quant"},
+        "bnb_4bit_quant_type", "bnb_config_kwargs"},
        "",
        nullptr,
        "write quantization.model.quantization_method: nf4 or 8bit; adapters over the codes are trained (lora)"},
+      {{"double_quantization", "bnb_4bit_use_double_quant"}, "quantization.model.double_quant"},
       // Data.
       {{"datasets", "train_file", "train_data", "data_path"}, "mixture.informs", files_of},
       {{"dataset"}, "mixture.informs", files_of},

@@ -70,16 +70,28 @@ void check_memory(const Config& config, const models::CheckedModel& model,
   // A model with adapters is its own reference: its base.
   if (config.trainer.has_reference() && !config.reference_model && !adapter_of(config, true))
     side_bytes += model.elements * (is_fp32 ? 4 : 2);
-  const auto states = [](train::OptimizerName name) {  // of fp32 for each element, at least
+  const auto state_bytes = [](train::OptimizerName name) {  // of each element, at least
     using enum train::OptimizerName;
-    return name == adamw ? 2 : name == adafactor ? 0 : 1;
+    switch (name) {
+      case adamw:
+        return 8;
+      case adamw_8bit:
+      case ademamix_8bit:
+        return 2;
+      case lion_8bit:
+        return 1;
+      case adafactor:
+        return 0;
+      default:
+        return 4;
+    }
   };
   const bool recomputes =
       config.base_config.values.gradient_checkpointing == nn::GradientCheckpointing::nothing_saveable;
   train::MemoryPlan plan;
   plan.weights = weights / ranks;
   plan.gradients = model.trainable * 4 / ranks;
-  plan.optimizer = model.trainable * 4 * states(trainer.optimizer) / ranks;
+  plan.optimizer = model.trainable * state_bytes(trainer.optimizer) / ranks;
   plan.side_models = side_bytes / ranks;
   plan.micro_batches = trainer.gradient_accumulation_steps;
   if (rows.tokens > 0 && !config.trainer.facts().samples) {

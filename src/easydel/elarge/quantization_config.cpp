@@ -1,6 +1,9 @@
 #include "easydel/elarge/quantization_config.h"
 
+#include <utility>
+
 #include "easydel/base/error.h"
+#include "easydel/quant/made_codes.h"
 
 namespace easydel::elarge {
 
@@ -24,6 +27,8 @@ std::optional<WeightFormat> QuantizationConfig::weight_format() const {
   const bool given = group_size != QuantizationConfig().group_size;
   if (!model && method && (given || !quant::has_fixed_groups(format.method))) format.group_size = group_size;
   out.format = quant::format_of(format, out.where);
+  if (part.double_quant)
+    out.format = quant::with_double_quantization(std::move(out.format), out.where + ".double_quant");
   out.pattern = part.pattern.value_or("");
   out.linear_pattern = linear_pattern;
   out.simulate = part.simulate;
@@ -59,6 +64,7 @@ nn::CacheFormat QuantizationConfig::cache_format(std::optional<models::DTypeSett
                "leave it out");
   if (part.bits && *part.bits != 8)
     refuse_key("bits", str(config::word_of(method_of_cache), " has 8 bits here, not ", *part.bits), "leave it out");
+  if (part.double_quant) refuse_key("double_quant", "has no effect on the KV cache", "leave it out");
   if (part.simulate) refuse_key("simulate", "a simulated KV cache is not built yet", "leave it out");
   if (part.pattern) refuse_key("pattern", "has no effect on the KV cache: all layers share the format", "leave it out");
   return whole ? nn::CacheFormat::int8 : nn::CacheFormat::e4m3;

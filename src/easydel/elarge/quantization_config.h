@@ -19,6 +19,7 @@ enum class QuantizationMethod {
   a8bit,
   a8q,
   a4q,
+  fp4,
   affine,
   ternary,
   binary,
@@ -31,19 +32,13 @@ enum class QuantizationMethod {
 constexpr auto choices(QuantizationMethod) {
   using enum QuantizationMethod;
   using config::Choice;
-  return std::array{Choice{nf4, "nf4"},
-                    Choice{int8, "8bit"}.also("int8"),
-                    Choice{a8bit, "a8bit"},
-                    Choice{a8q, "a8q"},
-                    Choice{a4q, "a4q"},
-                    Choice{affine, "affine"},
-                    Choice{ternary, "ternary"},
-                    Choice{binary, "binary"},
-                    Choice{mxfp4, "mxfp4"},
-                    Choice{mxfp8, "mxfp8"},
-                    Choice{nvfp4, "nvfp4"},
-                    Choice{nvfp8, "nvfp8"},
-                    Choice{turboquant, "turboquant"}};
+  return std::array{Choice{nf4, "nf4"},       Choice{int8, "8bit"}.also("int8"),
+                    Choice{a8bit, "a8bit"},   Choice{a8q, "a8q"},
+                    Choice{a4q, "a4q"},       Choice{fp4, "fp4"},
+                    Choice{affine, "affine"}, Choice{ternary, "ternary"},
+                    Choice{binary, "binary"}, Choice{mxfp4, "mxfp4"},
+                    Choice{mxfp8, "mxfp8"},   Choice{nvfp4, "nvfp4"},
+                    Choice{nvfp8, "nvfp8"},   Choice{turboquant, "turboquant"}};
 }
 
 struct QuantizedPart {
@@ -51,6 +46,7 @@ struct QuantizedPart {
   std::optional<QuantizationMethod> runtime_dtype;
   std::optional<int64_t> group_size;
   std::optional<int64_t> bits;
+  bool double_quant = false;
   bool simulate = false;
   bool jax_native = false;
   bool use_kernel = true;
@@ -67,6 +63,10 @@ struct QuantizedPart {
                               "groups are more precise and take more memory.",
                               at_least(1), alias("block_size")),
         field<&C::bits>("Number of bits of a value, for formats that support several.", between(1, 8)),
+        field<&C::double_quant>("nf4 and fp4: round the scales to 8-bit codes, as bitsandbytes' double "
+                                "quantization for QLoRA does. Gives its numbers; the scales take as much memory as "
+                                "without it, because products read them in fp32.",
+                                alias("bnb_4bit_use_double_quant"), alias("use_double_quant")),
         field<&C::simulate>("Round the values to the format but store them in the plain dtype. Shows the "
                             "loss of quality without saving memory."),
         field<&C::jax_native>("Use JAX's own formats.", no_effect("JAX is not used")),

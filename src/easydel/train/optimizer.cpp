@@ -24,7 +24,10 @@ Optimizer::Optimizer(nn::ParameterTable& parameters, const OptimizerOptions& opt
     const bool decayed =
         pattern ? pattern->found_in(entry.path) : entry.role != nn::Role::norm && entry.role != nn::Role::bias;
     const bool matrix = entry.role == nn::Role::weight && entry.shape.size() == 2;
-    const auto& rule = matrix || !options.rules.others ? options.rules.rule : options.rules.others;
+    const OptimizerRules& rules = options.rules;
+    const auto& rule = entry.role == nn::Role::embedding && rules.embeddings ? rules.embeddings
+                       : matrix || !rules.others                             ? rules.rule
+                                                                             : rules.others;
     const Tensor value = entry.shard.detach();
     Slot slot{&entry, rule, rule->start(rule->whole() ? nn::whole_of(entry, value) : value),
               decayed ? options.weight_decay : 0.0};

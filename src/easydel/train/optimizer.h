@@ -17,6 +17,7 @@ struct OptimizerRules {
   std::shared_ptr<const UpdateRule> rule;
   // for parameters that are not matrices of products (Muon); null: `rule`
   std::shared_ptr<const UpdateRule> others = {};
+  std::shared_ptr<const UpdateRule> embeddings = {};  // null: as the others
 };
 
 // Parameters with a learning rate, and perhaps a decay, of their own.

@@ -78,6 +78,7 @@ constexpr auto without_effect = std::to_array<std::string_view>({
 // trained, or in another dtype, have no state.
 constexpr auto refused = std::to_array<std::string_view>({
     "trainer.optimizer",
+    "trainer.extra_optimizer_kwargs.stable_embedding",
     "trainer.ema_decay",
     "trainer.trainer_type",
     "trainer.frozen_parameters",

@@ -21,8 +21,11 @@ enum class OptimizerName : uint8_t {
   adafactor,
   adagrad,
   adamax,
+  adamw_8bit,
   ademamix,
+  ademamix_8bit,
   lion,
+  lion_8bit,
   mars,
   muon,
   nadam,
@@ -41,8 +44,11 @@ constexpr auto choices(OptimizerName) {
                     config::Choice{adafactor, "adafactor"},
                     config::Choice{adagrad, "adagrad"},
                     config::Choice{adamax, "adamax"},
+                    config::Choice{adamw_8bit, "adamw_8bit"}.also("adamw_bnb_8bit"),
                     config::Choice{ademamix, "ademamix"},
+                    config::Choice{ademamix_8bit, "ademamix_8bit"},
                     config::Choice{lion, "lion"},
+                    config::Choice{lion_8bit, "lion_8bit"},
                     config::Choice{mars, "mars"},
                     config::Choice{muon, "muon"},
                     config::Choice{nadam, "nadam"},
@@ -83,7 +89,7 @@ struct OptimizerArguments {
   double b3 = 0.9999, slow_weight = 5, rho = 0.9, dampening = 0, rate_decay = 0, initial_accumulator_value = 0,
          momentum_decay = 4e-3, r = 0, weight_rate_power = 2;
   std::optional<int64_t> t_alpha, t_beta3;
-  bool decoupled_weight_decay = true;
+  bool decoupled_weight_decay = true, stable_embedding = false;
 
   static constexpr auto doc = "More hyperparameters of the optimizer.";
   template <class C>
@@ -119,6 +125,9 @@ struct OptimizerArguments {
         field<&C::initial_accumulator_value>("adagrad: the sum of squares before the first step.", at_least(0)),
         field<&C::momentum_decay>("nadam: how fast the momentum rises.", at_least(0)),
         field<&C::decoupled_weight_decay>("nadam, radam: decay the weights themselves instead of adding to gradients."),
+        field<&C::stable_embedding>(
+            "adamw_8bit, lion_8bit, ademamix_8bit: keep the states of embeddings in fp32. Takes "
+            "more memory; helps if training is unstable."),
         field<&C::r>("schedule_free_adamw: power of the step in the weights of the average.", at_least(0)),
         field<&C::weight_rate_power>("schedule_free_adamw: power of the learning rate in those weights.", at_least(0),
                                      alias("weight_lr_power")),

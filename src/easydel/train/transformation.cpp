@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "easydel/train/eight_bit_states.h"
+
 namespace easydel::train {
 namespace {
 
@@ -14,11 +16,31 @@ OptimizerRules rules_of(const TrainerConfig& config) {
                              .b2 = more.b2.value_or(0.999),
                              .eps = more.eps.value_or(1e-8),
                              .decoupled = more.decoupled_weight_decay};
+  const auto slow_and_fast = [&] {
+    return ademamix({.b1 = averages.b1,
+                     .b2 = averages.b2,
+                     .b3 = more.b3,
+                     .alpha = more.slow_weight,
+                     .eps = averages.eps,
+                     .alpha_steps = more.t_alpha.value_or(0),
+                     .b3_steps = more.t_beta3.value_or(0)});
+  };
+  const auto signs = [&] { return lion(more.b1.value_or(0.9), more.b2.value_or(0.99)); };
+  // States in codes; those of embeddings in fp32 on request.
+  const auto coded = [&](const auto& rule) {
+    return OptimizerRules{eight_bit(rule()), {}, more.stable_embedding ? rule() : nullptr};
+  };
   switch (config.optimizer) {
+    case OptimizerName::adamw_8bit:
+      return coded(adam);
+    case OptimizerName::ademamix_8bit:
+      return coded(slow_and_fast);
+    case OptimizerName::lion_8bit:
+      return coded(signs);
     case OptimizerName::adafactor:
       return {adafactor({.eps = more.eps.value_or(1e-30)})};
     case OptimizerName::lion:
-      return {lion(more.b1.value_or(0.9), more.b2.value_or(0.99))};
+      return {signs()};
     case OptimizerName::mars:
       return {mars({.b1 = more.b1.value_or(0.95),
                     .b2 = more.b2.value_or(0.99),
@@ -55,13 +77,7 @@ OptimizerRules rules_of(const TrainerConfig& config) {
     case OptimizerName::adamax:
       return {adamax(averages)};
     case OptimizerName::ademamix:
-      return {ademamix({.b1 = averages.b1,
-                        .b2 = averages.b2,
-                        .b3 = more.b3,
-                        .alpha = more.slow_weight,
-                        .eps = averages.eps,
-                        .alpha_steps = more.t_alpha.value_or(0),
-                        .b3_steps = more.t_beta3.value_or(0)})};
+      return {slow_and_fast()};
     case OptimizerName::nadam:
       return {nadam(averages, more.momentum_decay)};
     case OptimizerName::radam:
