@@ -76,7 +76,7 @@ MISTAKES = [
     *[key("trainer.training_time_limit", value) for value in ["1 hour and a bit", "-5min", "5 parsecs", "0"]],
     # words
     *[key("trainer.trainer_type", value) for value in ["stf", "SFT!", "grpo", "orpo", "reward", "sdpo", "3", "[sft]", "''"]],
-    *[key("trainer.optimizer", value) for value in ["adam", "adamw_8bit", "3", "{name: adamw}"]],
+    *[key("trainer.optimizer", value) for value in ["adam", "paged_adamw_32bit", "3", "{name: adamw}"]],
     *[key("trainer.scheduler", value) for value in ["cosin", "true"]],
     *[key("loader.dtype", value) for value in ["bf17", "fp16", "fp8", "float64", "32", "int8"]],
     *[key("loader.param_dtype", value) for value in ["half precision", "fp64"]],

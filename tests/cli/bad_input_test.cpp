@@ -59,7 +59,8 @@ TEST_F(BadInput, AWrongTypeAndAWrongValueAtOnce) {
       "run.yaml:5:18: trainer.learning_rate: 'fast' is not a number\n    expected a number of at least 0 (default "
       "2e-05)\n"
       "run.yaml:6:14: trainer.optimizer: unknown value 'adamv'\n    did you mean 'adamw'? expected one of: adamw, "
-      "adadelta, adafactor, adagrad, adamax, ademamix, lion, mars, muon, nadam, quad, radam, rmsprop, "
+      "adadelta, adafactor, adagrad, adamax, adamw_8bit, ademamix, ademamix_8bit, lion, lion_8bit, mars, muon, nadam, "
+      "quad, radam, rmsprop, "
       "schedule_free_adamw, sgd, skew, soap (default adamw)\n"
       "2 problems in run.yaml; nothing was run.\n");
 }
