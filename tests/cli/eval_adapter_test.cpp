@@ -211,6 +211,25 @@ TEST_F(Adapter, DividesRequestsAmongRanks) {
   EXPECT_NE(answers("[1,1,1,2,1]").first.find("eval: 4 requests,"), std::string::npos);
 }
 
+TEST_F(Adapter, SaysWhichTasksCannotBeRun) {
+  const char* const tasks = R"({"pairs": {"requests": []}, "nothing": {"group": []}})";
+  const auto error = [&](const char* names, std::vector<std::string> keys = {}) {
+    test::write_file(folder_ / "tasks.json", tasks);
+    std::vector<std::string> arguments{"eval", story(), "--tasks", names};
+    for (const std::string& key : keys) arguments.insert(arguments.end(), {"--set", "eval." + key});
+    const Ran ran = test::run_program(arguments, {.environment = environment()});
+    EXPECT_EQ(ran.status, 2);
+    return ran.err;
+  };
+  EXPECT_EQ(error("pars"), "actions[0].eval: there is no task 'pars'\n    did you mean 'pairs'?\n");
+  EXPECT_EQ(error("pairs,nothing"), "actions[0].eval: the group 'nothing' has no tasks\n");
+  EXPECT_EQ(error("pairs", {"num_fewshot=9"}),
+            "actions[0].eval: task 'pairs' has 8 documents to show as examples, and num_fewshot is 9\n"
+            "    lower num_fewshot\n");
+  EXPECT_EQ(error("pairs", {"samples={copa: [1]}"}),
+            "actions[0].eval: samples names 'copa', which is not among the tasks\n");
+}
+
 TEST_F(Adapter, KeepsCodeOfAModelFromTheNetworkAndAsksFirst) {
   const char* const code = R"json({"code": {"requests": [], "config": {"unsafe_code": true, "code":
     "import os, resource, socket, evaluate\nsay(os.environ['HF_ALLOW_CODE_EVAL'])\ntry:\n    socket.socket()\nexcept OSError as error:\n    say(type(error).__name__)\nsay(evaluate.load('code_eval').compute(k=[1]))\nsay(resource.getrlimit(resource.RLIMIT_AS)[0] > 0)\nif os.fork() == 0:\n    os._exit(resource.getrlimit(resource.RLIMIT_CPU)[0] % 256)\nsay(os.waitstatus_to_exitcode(os.wait()[1]))"}}})json";

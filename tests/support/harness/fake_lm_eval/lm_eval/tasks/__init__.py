@@ -9,7 +9,7 @@ class Task:
 
     def __init__(self, name, given):
         self.config = SimpleNamespace(
-            task=name, num_fewshot=0, fewshot_split=None, test_split="test", validation_split=None, **given.get("config", {})
+            task=name, num_fewshot=None, fewshot_split=None, test_split="test", validation_split=None, **given.get("config", {})
         )
         self.UNSAFE_CODE = bool(given.get("config", {}).get("unsafe_code"))
         self.requests = given["requests"]
@@ -31,4 +31,4 @@ class TaskManager:
         return [task for name in names for task in fnmatch.filter(self.all_tasks, name)]
 
     def load(self, names):
-        return {"tasks": {name: Task(name, self.given[name]) for name in names}}
+        return {"tasks": {name: Task(name, self.given[name]) for name in names if "group" not in self.given[name]}}
