@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "easydel/base/names.h"
-
 #include "easydel/train/dpo_config.h"
 #include "easydel/train/grpo_config.h"
 #include "easydel/train/method.h"
@@ -50,6 +49,23 @@ TEST(MethodConfigs, KeysOfAMethodAreChecked) {
   EXPECT_EQ(config.own.beta, 0.1);
   EXPECT_EQ(config.own.scale_rewards, RewardScale::none);
   EXPECT_EQ(grpo.section.common.learning_rate, 1e-6);
+}
+
+// Each method whose divergence from a reference can be weighted with 0 has none then.
+TEST(MethodConfigs, SayWhetherTheRunHasAReference) {
+  const auto has = [](const std::string& yaml) {
+    const Read run = read("trainer_type: " + yaml + "\n");
+    EXPECT_EQ(run.problems, "");
+    return run.section.has_reference();
+  };
+  for (const std::string name : {"agentic_moshpit", "gfpo", "grpo", "gspo", "rloo", "rlvr", "sdpo"}) {
+    EXPECT_TRUE(has(name + "\nbeta: 0.1")) << name;
+    EXPECT_FALSE(has(name + "\nbeta: 0")) << name;
+  }
+  for (const std::string name : {"bco", "kto", "dpo", "ppo", "xpo", "nash_md", "online_dpo"})
+    EXPECT_TRUE(has(name)) << name;
+  EXPECT_FALSE(has("dpo\nreference_free: true"));
+  for (const std::string name : {"sft", "orpo", "cpo", "gkd"}) EXPECT_FALSE(has(name)) << name;
 }
 
 TEST(MethodConfigs, AMethodReadsItsOwnKeysBesideTheCommonOnes) {

@@ -85,6 +85,7 @@ struct AgenticMoshpitConfig {
   ReferenceKeys reference;
 
   static constexpr MethodFacts facts = facts_of_sampling;
+  bool has_reference() const { return grpo.beta != 0; }
 
   static config::Section section() {
     return config::flat<&AgenticMoshpitConfig::own, &AgenticMoshpitConfig::grpo, &AgenticMoshpitConfig::rollouts,
