@@ -4,6 +4,7 @@
 
 #include "easydel/base/json_text.h"
 #include "easydel/base/log.h"
+#include "easydel/server/conversation_answer.h"
 #include "support/data.h"
 
 namespace easydel::test {
@@ -244,6 +245,8 @@ FakeServer::FakeServer(FakeEngine::Answer answer, const std::function<void(serve
   server::add_chat_route(api, context);
   server::add_completion_route(api, context);
   server::add_model_routes(api, context);
+  server::add_message_routes(api, context);
+  server::add_response_routes(api, context, responses);
   http = std::make_unique<server::HttpServer>(config, api.callbacks());
   http->start();
 }

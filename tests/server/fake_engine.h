@@ -14,6 +14,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/server/http_server.h"
+#include "easydel/server/response_store.h"
 #include "easydel/server/route_context.h"
 #include "server/client.h"
 
@@ -101,6 +102,7 @@ class FakeServer {
   server::ServeConfig config;
   std::shared_ptr<FakeEngine> engine;
   server::ModelList models;
+  server::ResponseStore responses;
   server::AnswerJobs jobs;
   server::Api api;
   std::unique_ptr<server::HttpServer> http;

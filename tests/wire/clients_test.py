@@ -154,8 +154,20 @@ def test_token_ids_and_prompt_logprobs(server):
         assert streamed == whole["choices"][0]["token_ids"]
         first = events[0] if "messages" in body else events[0]["choices"][0]
         assert first["prompt_token_ids"] == (whole if "messages" in body else whole["choices"][0])["prompt_token_ids"]
-    status, _, refused = server.request("POST", "/v1/completions", {"prompt": "a", "prompt_logprobs": 1, "stream": True})
-    assert status == 400 and refused["error"]["param"] == "prompt_logprobs"
+    with_logprobs = {"temperature": 0, "max_tokens": 12, "prompt_logprobs": 0, "stream": True, "messages": messages}
+    lines = server.request("POST", "/v1/chat/completions", with_logprobs)[2].splitlines()
+    assert json.loads(lines[0][6:])["prompt_logprobs"] == chat["prompt_logprobs"]
+
+
+def test_token_ids_of_responses_and_messages(client, claude):
+    asked = {"temperature": 0, "return_token_ids": True, "prompt_logprobs": 1}
+    request = dict(model="stories260K-chat", input="Hi", max_output_tokens=12, extra_body=asked)
+    whole = client.responses.create(**request)
+    final = list(client.responses.create(stream=True, **request))[-1].response
+    assert len(whole.token_ids) == whole.usage.output_tokens and len(whole.prompt_logprobs) == len(whole.prompt_token_ids) == whole.usage.input_tokens
+    assert (final.token_ids, final.prompt_token_ids, final.prompt_logprobs) == (whole.token_ids, whole.prompt_token_ids, whole.prompt_logprobs)
+    message = claude.messages.create(model="stories260K-chat", max_tokens=12, messages=[{"role": "user", "content": "Hi"}], extra_body=asked)
+    assert message.token_ids == whole.token_ids and message.prompt_token_ids == whole.prompt_token_ids
 
 
 def test_a_fingerprint_names_the_weights(server, tmp_path):

@@ -1,6 +1,7 @@
 // POST /v1/chat/completions.
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -35,13 +36,14 @@ class ChatWriter final : public AnswerWriter {
   void begin(Call& call) override {
     if (!streamed_) return;
     call.begin_events(headers_);
-    std::string events;
-    for (const ChatPiece& piece : whole_) events += stream_.begin(piece.index, prompt_.members({}));
-    call.exchange().write(events);
+    if (!prompt_.has_logprobs()) call.exchange().write(first_events({}));
   }
 
   void add(Call& call, size_t, const esurge::RequestOutput& output, const TokenUsage& usage) override {
     std::string events;
+    // The log-probabilities of the prompt come with the first result.
+    if (streamed_ && prompt_.has_logprobs() && !std::exchange(begun_, true))
+      events = first_events(output.prompt_logprobs);
     for (const esurge::CompletionOutput& one : output.outputs) {
       ChatPiece& whole = whole_[size_t(one.index)];
       if (!whole.finish_reason.empty()) continue;
@@ -77,6 +79,11 @@ class ChatWriter final : public AnswerWriter {
   }
 
  private:
+  std::string first_events(std::span<const esurge::TokenLogprobs> prompt_logprobs) const {
+    std::string out;
+    for (const ChatPiece& piece : whole_) out += stream_.begin(piece.index, prompt_.members(prompt_logprobs));
+    return out;
+  }
   TokenUsage with_reasoning(TokenUsage usage) const {
     for (const ChatReader& reader : readers_) usage.reasoning_tokens += reader.reasoning_tokens();
     return usage;
@@ -85,7 +92,7 @@ class ChatWriter final : public AnswerWriter {
   std::shared_ptr<const ChatReading> reading_;
   CompletionHead head_;
   std::vector<Header> headers_;
-  bool streamed_, shows_ids_;
+  bool streamed_, shows_ids_, begun_ = false;
   PromptTokens prompt_;
   std::string prompt_members_;
   CompletionStream stream_;

@@ -57,7 +57,7 @@ std::string MessageWriter::block_json(const Block& block, bool empty) const {
 std::string MessageWriter::head(const std::string& content) const {
   return str(R"({"id":)", json_text(id_), R"(,"type":"message","role":"assistant","model":)", json_text(model_),
              R"(,"content":[)", content, R"(],"stop_reason":)", stop_reason_, R"(,"stop_sequence":)", stop_sequence_,
-             R"(,"usage":)", usage_, "}");
+             R"(,"usage":)", usage_, token_members_, "}");
 }
 
 std::string MessageWriter::object() const {
@@ -122,11 +122,12 @@ std::string MessageWriter::piece(const ChatPiece& piece) {
   return out;
 }
 
-std::string MessageWriter::end(const TokenUsage& usage) {
+std::string MessageWriter::end(const TokenUsage& usage, const std::string& token_members) {
   usage_ = message_usage(usage);
+  token_members_ = token_members;
   return close() +
          message_event("message_delta", R"("delta":{"stop_reason":)" + stop_reason_ + R"(,"stop_sequence":)" +
-                                            stop_sequence_ + R"(},"usage":)" + usage_) +
+                                            stop_sequence_ + R"(},"usage":)" + usage_ + token_members_) +
          message_event("message_stop", "");
 }
 

@@ -19,7 +19,8 @@ class MessageWriter {
 
   std::string begin(const TokenUsage& usage);  // only the prompt's tokens count
   std::string piece(const ChatPiece& piece);
-  std::string end(const TokenUsage& usage);
+  // `token_members`: of the message, about its tokens (single_answer.h).
+  std::string end(const TokenUsage& usage, const std::string& token_members = "");
   std::string fail(const ApiError& error, std::string_view request_id) const;
 
   std::string object() const;
@@ -41,7 +42,7 @@ class MessageWriter {
   std::string id_, model_;
   std::vector<Block> blocks_;
   bool open_ = false;  // the last block
-  std::string stop_reason_ = "null", stop_sequence_ = "null", usage_ = {};
+  std::string stop_reason_ = "null", stop_sequence_ = "null", usage_ = {}, token_members_ = {};
 };
 
 }  // namespace easydel::server

@@ -13,15 +13,15 @@ namespace {
 
 class MessageAnswer final : public SingleAnswer {
  public:
-  MessageAnswer(ConversationAnswer& answer, bool streamed)
-      : SingleAnswer(answer.reading, streamed, truncation_headers(answer.truncated_tokens)),
+  MessageAnswer(ConversationAnswer& answer, const GenerationFields& fields)
+      : SingleAnswer(answer.reading, fields, truncation_headers(answer.truncated_tokens)),
         prompt_tokens_(answer.prompt_tokens),
         writer_(new_completion_id("msg_"), answer.model->id) {}
 
  private:
   std::string begin_events() override { return writer_.begin({.prompt_tokens = prompt_tokens_}); }
   std::string piece_events(const ChatPiece& piece) override { return writer_.piece(piece); }
-  std::string end_events(const TokenUsage& usage) override { return writer_.end(usage); }
+  std::string end_events(const TokenUsage& usage) override { return writer_.end(usage, token_members()); }
   std::string fail_events(const Call& call, const ApiError& error) override { return writer_.fail(error, call.id()); }
   std::string object() const override { return writer_.object(); }
 
@@ -34,7 +34,7 @@ void answer_message(const RouteContext& context, const Api& api, const std::shar
   const auto request =
       read_request<MessagesRequest>(read_value(call->request().body), rules_of(context.config), passed_over);
   ConversationAnswer answer = prepare_conversation(context, api, *call, chat_request_of(request));
-  auto writer = std::make_unique<MessageAnswer>(answer, request.generation.stream);
+  auto writer = std::make_unique<MessageAnswer>(answer, request.generation);
   context.jobs.start(call, answer.model, std::move(answer.parts), std::move(writer));
 }
 

@@ -23,6 +23,9 @@ class PromptTokens {
         shows_ids_(fields.return_token_ids),
         logprobs_(fields.prompt_logprobs) {}
 
+  bool shows_ids() const { return shows_ids_; }
+  bool has_logprobs() const { return logprobs_.has_value(); }
+
   // Members of a JSON object, each with a comma before it; empty: nothing was asked for. `rows`: of each token after
   // the first; without them log-probabilities are left out.
   std::string members(std::span<const esurge::TokenLogprobs> rows) const;

@@ -73,9 +73,6 @@ void GenerationFields::settle(config::Keys& keys) {
     keys.refuse("best_of", "cannot be streamed: which answers are best is known at the end", "leave stream out");
   if (stream_options && !stream && !is_wrong(keys, "stream"))
     keys.refuse("stream_options", "is given without stream", "set stream: true");
-  if (prompt_logprobs && stream)
-    keys.refuse("prompt_logprobs", "cannot be streamed",
-                "leave stream out, or ask for echo and logprobs of a completion");
   if (top_p && *top_p == 0)
     keys.refuse("top_p", "0 would leave no token", "use temperature 0 for the most likely token");
   if (min_tokens && max_tokens && *min_tokens > *max_tokens)

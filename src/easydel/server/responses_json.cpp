@@ -115,7 +115,7 @@ std::string ResponseWriter::object() const {
   return str(R"({"id":)", json_text(head_.id), R"(,"object":"response","created_at":)", head_.created_at,
              R"(,"completed_at":)", completed_at_ ? std::to_string(completed_at_) : "null", R"(,"status":")", status_,
              R"(","error":)", error_, R"(,"incomplete_details":)", cut ? R"({"reason":"max_output_tokens"})" : "null",
-             ",", head_.request_fields, R"(,"output":)", output(), R"(,"usage":)", usage_, "}");
+             ",", head_.request_fields, R"(,"output":)", output(), R"(,"usage":)", usage_, token_members_, "}");
 }
 
 std::string ResponseWriter::begin() {
@@ -202,7 +202,8 @@ std::string ResponseWriter::piece(const ChatPiece& piece) {
   return out;
 }
 
-std::string ResponseWriter::end(const TokenUsage& usage, int64_t completed_at) {
+std::string ResponseWriter::end(const TokenUsage& usage, int64_t completed_at, const std::string& token_members) {
+  token_members_ = token_members;
   const bool cut = finish_reason_ == "length";
   std::string out;
   // An answer without a token is an empty message.

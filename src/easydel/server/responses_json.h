@@ -34,8 +34,9 @@ class ResponseWriter {
 
   std::string begin();
   std::string piece(const ChatPiece& piece);
-  // After the last piece. `completed_at`: seconds since 1970.
-  std::string end(const TokenUsage& usage, int64_t completed_at);
+  // After the last piece. `completed_at`: seconds since 1970. `token_members`: of the object, about its tokens
+  // (single_answer.h).
+  std::string end(const TokenUsage& usage, int64_t completed_at, const std::string& token_members = "");
   // The answer ends here. `cancelled`: because its client wanted that; what is there stays, and no error is shown.
   std::string fail(const ApiError& error, bool cancelled = false);
 
@@ -66,7 +67,7 @@ class ResponseWriter {
   bool logprobs_;
   std::vector<Item> items_;
   int64_t sequence_number_ = 0;
-  std::string status_ = "in_progress", finish_reason_ = {}, error_ = "null", usage_ = "null";
+  std::string status_ = "in_progress", finish_reason_ = {}, error_ = "null", usage_ = "null", token_members_ = {};
   int64_t completed_at_ = 0;
 };
 

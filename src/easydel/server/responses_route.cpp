@@ -19,9 +19,9 @@ constexpr const char* cancelled = "cancelled";
 class ResponseAnswer final : public SingleAnswer {
  public:
   // `store`: null if the response is not kept. `stored`: what is known of it before it is answered.
-  ResponseAnswer(const ConversationAnswer& answer, ResponseWriter writer, bool streamed, ResponseStore* store,
-                 StoredResponse stored)
-      : SingleAnswer(answer.reading, streamed, truncation_headers(answer.truncated_tokens)),
+  ResponseAnswer(const ConversationAnswer& answer, ResponseWriter writer, const GenerationFields& fields,
+                 ResponseStore* store, StoredResponse stored)
+      : SingleAnswer(answer.reading, fields, truncation_headers(answer.truncated_tokens)),
         writer_(std::move(writer)),
         store_(store),
         stored_(std::move(stored)) {}
@@ -34,7 +34,7 @@ class ResponseAnswer final : public SingleAnswer {
   std::string begin_events() override { return writer_.begin(); }
   std::string piece_events(const ChatPiece& piece) override { return writer_.piece(piece); }
   std::string end_events(const TokenUsage& usage) override {
-    std::string events = writer_.end(usage, seconds_since_1970());
+    std::string events = writer_.end(usage, seconds_since_1970(), token_members());
     keep();
     return events;
   }
@@ -94,7 +94,7 @@ void answer_response(const RouteContext& context, const Api& api, ResponseStore&
     store.begin(stored, [&jobs = context.jobs, id = call->id()] {
       jobs.cancel(id, {.status = 499, .message = "The response was cancelled.", .code = cancelled});
     });
-  auto written = std::make_unique<ResponseAnswer>(answer, std::move(writer), request.generation.stream,
+  auto written = std::make_unique<ResponseAnswer>(answer, std::move(writer), request.generation,
                                                   kept ? &store : nullptr, std::move(stored));
   context.jobs.start(call, answer.model, std::move(answer.parts), std::move(written));
 }

@@ -4,8 +4,16 @@
 
 namespace easydel::server {
 
-SingleAnswer::SingleAnswer(std::shared_ptr<const ChatReading> reading, bool streamed, std::vector<Header> headers)
-    : reader_(std::move(reading), 0), streamed_(streamed), headers_(std::move(headers)) {}
+SingleAnswer::SingleAnswer(std::shared_ptr<const ChatReading> reading, const GenerationFields& fields,
+                           std::vector<Header> headers)
+    : reader_(reading, 0),
+      prompt_(reading->model->tokenizer, reading->prompt, fields),
+      streamed_(fields.stream),
+      headers_(std::move(headers)) {}
+
+std::string SingleAnswer::token_members() const {
+  return prompt_.members(prompt_logprobs_) + (token_ids_ ? R"(,"token_ids":)" + id_list_text(*token_ids_) : "");
+}
 
 void SingleAnswer::begin(Call& call) {
   const std::string events = begin_events();
@@ -16,7 +24,9 @@ void SingleAnswer::begin(Call& call) {
 
 void SingleAnswer::add(Call& call, size_t, const esurge::RequestOutput& output, const TokenUsage&) {
   std::string events;
+  if (!output.prompt_logprobs.empty()) prompt_logprobs_ = output.prompt_logprobs;
   for (const esurge::CompletionOutput& one : output.outputs) {
+    if (prompt_.shows_ids()) append_ids(token_ids_, one.token_ids);
     ChatPiece piece = reader_.read(one);
     if (const auto* const stop = std::get_if<std::string>(&one.stop_reason); stop && one.finish_reason)
       piece.stop = *stop;

@@ -3,17 +3,19 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "easydel/server/answer_job.h"
 #include "easydel/server/chat_reader.h"
+#include "easydel/server/prompt_tokens.h"
 
 namespace easydel::server {
 
 class SingleAnswer : public AnswerWriter {
  public:
-  SingleAnswer(std::shared_ptr<const ChatReading> reading, bool streamed, std::vector<Header> headers);
+  SingleAnswer(std::shared_ptr<const ChatReading> reading, const GenerationFields& fields, std::vector<Header> headers);
 
   void begin(Call& call) final;
   void add(Call& call, size_t index, const esurge::RequestOutput& output, const TokenUsage& usage) final;
@@ -21,6 +23,10 @@ class SingleAnswer : public AnswerWriter {
   void fail(Call& call, const ApiError& error) final;
 
  protected:
+  // Members of the object about the tokens of prompt and answer, each with a comma before it; empty: none were asked
+  // for.
+  std::string token_members() const;
+
   // The form. Events are not sent if the answer is not streamed.
   virtual std::string begin_events() = 0;
   virtual std::string piece_events(const ChatPiece& piece) = 0;
@@ -33,6 +39,9 @@ class SingleAnswer : public AnswerWriter {
   void respond(Call& call);
 
   ChatReader reader_;
+  PromptTokens prompt_;
+  std::vector<esurge::TokenLogprobs> prompt_logprobs_;
+  std::optional<std::vector<int32_t>> token_ids_;  // of the answer
   bool streamed_;
   std::vector<Header> headers_;
 };
