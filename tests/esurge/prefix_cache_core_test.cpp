@@ -85,7 +85,7 @@ TEST(PrefixCacheWhileRequestsRun, IsSavedBetweenTwoSteps) {
   EngineSetup setup;
   setup.model = models::load_model(model_folder, {});
   setup.tokenizer = text::Tokenizer::load(model_folder);
-  setup.config.max_model_len = 256;
+  setup.config.max_model_len = 256, setup.config.page_size = 16;
   setup.pages = 40, setup.fingerprint = "fp";
   Request request;
   request.prompt = "Once upon a time";
@@ -93,8 +93,9 @@ TEST(PrefixCacheWhileRequestsRun, IsSavedBetweenTwoSteps) {
   std::string text;
   {
     Engine engine(setup);
-    engine.stream(request, [&, first = true](const RequestOutput&) mutable {
-      if (std::exchange(first, false)) engine.save_prefix_cache(folder / "cache");
+    // Only whole pages of a sequence that runs are in the index.
+    engine.stream(request, [&, saved = false](const RequestOutput& output) mutable {
+      if (output.num_generated_tokens >= 30 && !std::exchange(saved, true)) engine.save_prefix_cache(folder / "cache");
       return true;
     });
     text = engine.generate(request).outputs.at(0).text;
@@ -106,6 +107,7 @@ TEST(PrefixCacheWhileRequestsRun, IsSavedBetweenTwoSteps) {
   Engine engine(setup);
   const RequestOutput output = engine.generate(request);
   EXPECT_EQ(output.outputs.at(0).text, text);
+  EXPECT_GT(output.cached_tokens, 0);
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ class Random {
 
 struct Subject {
   std::string name, folder, dtype;
+  bool coded = false;     // linear layers in a8bit
   int64_t longest = 200;  // tokens of a sequence
 };
 

@@ -4,6 +4,8 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/nn/quantization.h"
+#include "easydel/quant/format_config.h"
 #include "support/data.h"
 
 namespace easydel::esurge {
@@ -14,7 +16,7 @@ std::vector<Subject> subjects() {
       {"gemma3_windows", "hf_goldens/gemma3_text", "bf16"},   {"gpt_oss_sinks_experts", "hf_goldens/gpt_oss", "bf16"},
       {"llama4_chunks", "hf_goldens/llama4_text", "fp32"},    {"deepseek_v3_mla", "hf_goldens/deepseek_v3", "bf16"},
       {"qwen3_next_hybrid", "hf_goldens/qwen3_next", "fp32"}, {"mamba2_states", "hf_goldens/mamba2", "fp32"},
-      {"phi3_longrope", "hf_goldens/phi3_longrope", "fp32"}};
+      {"phi3_longrope", "hf_goldens/phi3_longrope", "fp32"},  {"story_a8bit", "models/stories260K-hf", "bf16", true}};
 }
 
 std::string bits_of(const RequestOutput& output) {
@@ -57,6 +59,7 @@ void SameBits::SetUp() {
     options.overrides = Value::map();
     options.overrides.set("max_position_embeddings", Value::integer(512));
   }
+  if (GetParam().coded) options.quantization = nn::Quantization{quant::format_of({"a8bit"}, "test")};
   model_ = models::load_model(folder, options);
   options.dtype = models::dtype_setting(GetParam().dtype == "bf16" ? "fp32" : "bf16", "dtype");
   draft_ = models::load_model(folder, options);
