@@ -318,7 +318,7 @@ TEST(Engine, RefusesRequestsThatItCannotServe) {
             }),
             "extra_args.num_beams: is not built yet for the engine\n    use `easydel generate`");
   EXPECT_EQ(refused([](Request& r) { r.prompt = Conversation{parse_json(R"([{"role": "user", "content": "x"}])")}; }),
-            "messages: the model has no chat template\n    give a prompt, or --chat-template");
+            "messages: the model has no chat template\n    give a prompt, or model.chat_template");
   EXPECT_EQ(refused([](Request& r) { r.sampling.temperature = 1, r.sampling.n = int64_t(1) << 40; }),
             "n: 1099511627776 choices are more than esurge.max_num_seqs 32\n"
             "    ask for fewer choices, or raise esurge.max_num_seqs");

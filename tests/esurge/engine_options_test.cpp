@@ -49,6 +49,23 @@ TEST(EngineOptions, TakeAShareOfTheFreeMemory) {
             "group)");
 }
 
+TEST(EngineOptions, AreReportedLineByLine) {
+  CacheLayout own = layout(128, true);
+  own.groups.push_back({CacheGroup::Kind::chunk, 1 << 10, 64});
+  own.groups.push_back({CacheGroup::Kind::state, 3 << 10, 0});
+  EXPECT_EQ(engine_options(read("max_num_batched_tokens: 128"), {own, 8192}, {10 << 20, "the machine"}).report(),
+            "context of 8192 tokens\n"
+            "up to 32 sequences at once\n"
+            "steps of up to 128 tokens\n"
+            "KV cache: 8.00 MiB, 3 pages of 128 tokens (384 tokens), states of 3.00 KiB a sequence\n"
+            "10.0 MiB are free (limited by the machine)\n"
+            "the longest sequence that fits has 384 tokens\n"
+            "1.00 MiB a page of layers that see all tokens\n"
+            "1.00 MiB a page of layers that see the last 256 tokens\n"
+            "1.00 KiB a page of layers that see their chunk of 64 tokens\n"
+            "3.00 KiB of states for a sequence\n");
+}
+
 TEST(EngineOptions, TakeNoMoreThanAllSequencesNeed) {
   const EngineOptions options =
       engine_options(read("{max_num_seqs: 2, max_model_len: 1000, max_num_batched_tokens: 64}"), {layout(), 4096},

@@ -66,7 +66,7 @@ TEST(PreparedRequest, RefusesWhatTheModelDoesNotHave) {
   EXPECT_EQ(problem(R"({"prompt": "a", "sampling": {"stop_token_ids": [512]}})"),
             "stop_token_ids: has the token id 512; the model's vocabulary has 512" + own);
   EXPECT_EQ(problem(R"({"messages": [{"role": "user", "content": "a"}]})"),
-            "messages: the model has no chat template\n    give a prompt, or --chat-template");
+            "messages: the model has no chat template\n    give a prompt, or model.chat_template");
   EXPECT_EQ(problem(R"({"prompt": "a", "sampling": {"extra_args": {"num_beams": 2}}})"),
             "extra_args.num_beams: is not built yet for the engine\n    use `easydel generate`");
 }

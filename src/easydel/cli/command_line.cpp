@@ -51,6 +51,7 @@ struct Options {
   QuantizeOptions quantize;
   MergeOptions merge;
   DescribeModelOptions model;
+  ModelOptions engine_model;
   DescribeMeshOptions mesh;
   DescribeRunOptions run_folder;
   DataCommand data;
@@ -178,6 +179,7 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
       ->allow_extra_args(false);
   one->add_option("--pages", o.engine.pages, "Number of pages of each kind, instead of what the free memory allows");
   one->add_option("--draft", o.engine.draft, "Model folder of a draft model");
+  one->add_option("--template", o.engine.chat_template, "Chat template file; default: the tokenizer's template");
   one = add_command(*probes, o, "rollout", "Sample completions as training does, and score them by its forward", "",
                     [&o] { return probe::run_rollout(o.rollout, print); });
   one->add_option("model", o.rollout.model, "Model folder")->required();
@@ -412,7 +414,8 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("--dtype", o.merge.dtype, "Dtype of the saved weights: auto (the model's), fp32, bf16");
 
   add_data_commands(app, o, look);
-  CLI::App* const describe = app.add_subcommand("describe", "Describe a model, a mesh, a training run or a key");
+  CLI::App* const describe =
+      app.add_subcommand("describe", "Describe a model, an engine, a mesh, a training run or a key");
   describe->group(look);
   describe->require_subcommand(1);
   describe->fallthrough();
@@ -421,6 +424,9 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("model", o.model.model, "Model folder")->required();
   one->add_flag("--parameters", o.model.parameters, "List every tensor instead of grouping by layer");
   one->add_flag("--json", o.model.json, "Print JSON");
+  one = add_command(*describe, o, "engine", "Load a model and show the limits of an engine over it", "",
+                    [&o] { return run_describe_engine(o.engine_model); });
+  add_folder_flags(one, o.engine_model);
   one = add_command(*describe, o, "mesh", "Show how the model of a run is sharded, without starting any ranks", "",
                     [&o] { return run_describe_mesh(o.mesh); });
   one->add_option("file", o.mesh.file, "YAML or JSON file of the run")->required();

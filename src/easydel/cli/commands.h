@@ -114,6 +114,8 @@ struct DescribeModelOptions {
   bool json = false;
 };
 int run_describe_model(const DescribeModelOptions& options);
+// The limits of the engine that `serve` would have with the same flags.
+int run_describe_engine(const ModelOptions& options);
 struct DescribeMeshOptions {
   std::string file;
   int64_t devices = 0, hosts = 1, rank = 0;

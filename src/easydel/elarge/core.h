@@ -118,6 +118,8 @@ class Session {
   virtual std::shared_ptr<train::Trainer> build_trainer() = 0;  // reads the data; each call makes a new one
   // An engine over the model, with the section `esurge`; each call makes a new one.
   virtual std::shared_ptr<esurge::Engine> build_esurge() = 0;
+  // The limits of such an engine, a line for each.
+  virtual std::string describe_engine() = 0;
   // The model behind an engine as above, as the server takes it. `memory_share`: the part of the memory that the
   // section `esurge` allows that this engine may have, above 0 and at most 1.
   virtual server::ServedModel build_served_model(double memory_share) = 0;

@@ -102,6 +102,8 @@ class TorchSession final : public Session {
 
   std::shared_ptr<esurge::Engine> build_esurge() override { return make_engine(model(), tokenizer_if_any(), config_); }
 
+  std::string describe_engine() override { return build_esurge()->info().options.report(); }
+
   server::ServedModel build_served_model(double memory_share) override {
     if (is_encoder(*model())) return served_encoder(model(), tokenizer_if_any(), config_);
     Config config = config_;

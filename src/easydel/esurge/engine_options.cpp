@@ -19,16 +19,38 @@ int64_t EngineOptions::longest_sequence() const {
   return fits;
 }
 
-std::string EngineOptions::describe() const {
-  std::string text = str("context of ", max_model_len, " tokens, up to ", scheduler.max_num_seqs,
-                         " sequences at once, steps of up to ", scheduler.max_num_batched_tokens, " tokens",
-                         step_tokens_measured ? " (measured)" : "", "; ", budget.describe(layout));
+std::vector<std::string> EngineOptions::facts() const {
+  std::vector<std::string> out = {
+      str("context of ", max_model_len, " tokens"), str("up to ", scheduler.max_num_seqs, " sequences at once"),
+      str("steps of up to ", scheduler.max_num_batched_tokens, " tokens", step_tokens_measured ? " (measured)" : ""),
+      budget.describe(layout)};
   if (!budget.limited_by_need)
-    text += str("; ", bytes_text(uint64_t(memory.bytes)), " are free",
-                memory.limit.empty() ? "" : str(" (limited by ", memory.limit, ")"));
+    out.push_back(str(bytes_text(uint64_t(memory.bytes)), " are free",
+                      memory.limit.empty() ? "" : str(" (limited by ", memory.limit, ")")));
   if (const int64_t longest = longest_sequence(); longest < max_model_len)
-    text += str("; the longest sequence that fits has ", longest, " tokens");
-  return text;
+    out.push_back(str("the longest sequence that fits has ", longest, " tokens"));
+  return out;
+}
+
+std::string EngineOptions::describe() const {
+  const std::vector<std::string> all = facts();
+  return join({all.begin(), all.begin() + 3}, ", ") + "; " + join({all.begin() + 3, all.end()}, "; ");
+}
+
+std::string EngineOptions::report() const {
+  std::string out;
+  for (const std::string& fact : facts()) out += fact + "\n";
+  for (const CacheGroup& group : layout.groups) {
+    using enum CacheGroup::Kind;
+    const std::string bytes = bytes_text(uint64_t(group.page_bytes));
+    if (group.kind == state)
+      out += bytes + " of states for a sequence\n";
+    else
+      out += str(bytes, " a page of layers that see ", group.kind == full ? "all tokens" : "",
+                 group.kind == window ? str("the last ", group.span, " tokens") : "",
+                 group.kind == chunk ? str("their chunk of ", group.span, " tokens") : "", "\n");
+  }
+  return out;
 }
 
 EngineOptions engine_options(const EsurgeConfig& config, const ModelLimits& model, const FreeMemory& memory) {

@@ -30,8 +30,13 @@ struct EngineOptions {
 
   // Tokens of the longest sequence that fits into the budget alone, at most max_model_len.
   int64_t longest_sequence() const;
-  // One line for the log and for `easydel describe`: context, sequences, tokens of a step, pages, tokens, bytes.
+  // One line for the log: context, sequences, tokens of a step, pages, tokens, bytes.
   std::string describe() const;
+  // The same for `easydel describe engine`, a line for each limit, and what a page of each group of layers takes.
+  std::string report() const;
+
+ private:
+  std::vector<std::string> facts() const;
 };
 
 // UserError: limits that contradict each other or the model, or too little memory. Without max_num_batched_tokens a

@@ -129,7 +129,7 @@ std::vector<TokenId> RequestPreparer::tokens_of(const Prompt& prompt) const {
   if (!tokenizer_) refuse("prompt", "is text, and the engine has no tokenizer", "give token ids");
   if (const auto* text = std::get_if<std::string>(&prompt)) return tokenizer_->encode(*text);
   const auto& chat = std::get<Conversation>(prompt);
-  if (!renderer_) refuse("messages", "the model has no chat template", "give a prompt, or --chat-template");
+  if (!renderer_) refuse("messages", "the model has no chat template", "give a prompt, or model.chat_template");
   return renderer_->ids(chat.messages,
                         {.tools = chat.tools, .add_generation_prompt = true, .extra = chat.chat_template_kwargs});
 }

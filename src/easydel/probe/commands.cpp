@@ -102,6 +102,7 @@ int run_rollout(const RolloutCommand& command, const Output& out) {
 int run_engine(const EngineCommand& command, const Output& out) {
   Value document = Value::map(), model = Value::map();
   model.set("name_or_path", Value::text(command.model));
+  if (!command.chat_template.empty()) model.set("chat_template", Value::text(command.chat_template));
   document.set("model", model);
   std::vector<std::string> set = command.set;
   if (!command.draft.empty()) {

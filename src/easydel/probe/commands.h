@@ -21,7 +21,7 @@ struct LogitsCommand {
 };
 int run_logits(const LogitsCommand& command);
 struct EngineCommand {
-  std::string model, lines = "-", draft;
+  std::string model, lines = "-", draft, chat_template;
   std::vector<std::string> set;  // keys of a run
   std::optional<int64_t> pages;
 };
