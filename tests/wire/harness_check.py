@@ -2,7 +2,8 @@
 """lm-evaluation-harness' own clients of OpenAI's interface against a server of the built program.
 
 Run by a Python with lm_eval and its `api` extra; without them nothing is checked, which a line says. The figures are those of
-the adapter, which asks `easydel score`: with token ids, with texts, with the server's tokenizer, and for conversations.
+the adapter, which asks `easydel score`: with token ids, with texts, with the server's tokenizer, and for conversations. Where
+torch is installed, too, they are those of the harness' own model `hf`.
 """
 import contextlib
 import importlib.util
@@ -98,6 +99,13 @@ def main():
             with checks.of("rolling"):
                 rolling = results("easydel", f"pretrained={PLAIN},dtype=fp32,max_length={LENGTH - 2}", ["wikitext"])
                 check("rolling", rolling, results("local-completions", base + ids, ["wikitext"]))
+        if importlib.util.find_spec("transformers") and importlib.util.find_spec("torch"):
+            # The interface keeps two tokens of its length for itself.
+            theirs = results("hf", f"pretrained={PLAIN},dtype=float32,device=cpu,max_length={LENGTH - 2},add_bos_token=True", [*tasks, "wikitext"])
+            for concurrent in (1, 32):
+                with checks.of(f"hf, {concurrent} at once"):
+                    own = base.replace("num_concurrent=4", f"num_concurrent={concurrent}") + ids
+                    check(f"hf, {concurrent} at once", theirs, results("local-completions", own, [*tasks, "wikitext"]))
         with checks.of("remote tokenizer"):
             from lm_eval.utils import check_remote_tokenizer_support
 
