@@ -8,6 +8,7 @@
 #include "easydel/generation/generator.h"
 #include "easydel/train/sequence_logps.h"
 #include "support/data.h"
+#include "support/ranks.h"
 
 namespace easydel::train {
 namespace {
@@ -136,6 +137,31 @@ TEST(Sampler, DrawsTheSameWhateverTheBatchAndALargerGroupBeginsWithTheSmaller) {
   EXPECT_NE(ids(large, 0), ids(large, 1));
   EXPECT_NE(draw_seed(1, 0, 0), draw_seed(1, 1, 0));
   EXPECT_NE(draw_seed(1, 0, 0), draw_seed(1, 0, 1));
+}
+
+// Five prompts on two ranks: one samples two of them, the other three.
+TEST(Sampler, RanksShareRequestsAndGetWhatOneRankSamples) {
+  const auto folder = test::test_data("models/stories260K-hf");
+  std::vector<SampleRequest> requests;
+  for (int32_t i = 0; i < 5; ++i) requests.push_back({{1, 403 + i}, uint64_t(7 + i)});
+  requests[3].max_new_tokens = 2;
+  const generation::GenerationConfig config{
+      .max_new_tokens = 6, .do_sample = true, .num_return_sequences = 2, .temperature = 2.0, .top_k = 50};
+  test::run_ranks(2, [&](const test::Meeting& meeting) {
+    const std::vector<Sample> alone = Sampler(models::load_model(folder, {}), nullptr).sample(requests, config);
+    collective::TeamOptions options;
+    options.file_store = meeting.file;
+    models::LoadOptions load;
+    load.team = collective::Team::join(meeting.world, mesh::Mesh(mesh::default_axes(), {2, 1, 1, 1, 1}), options);
+    const std::vector<Sample> shared = Sampler(models::load_model(folder, load), nullptr).sample(requests, config);
+    ASSERT_EQ(shared.size(), alone.size());
+    for (size_t i = 0; i < alone.size(); ++i) {
+      EXPECT_EQ(shared[i].ids, alone[i].ids) << i;
+      EXPECT_EQ(shared[i].logps, alone[i].logps) << i;
+      EXPECT_EQ(shared[i].kept_logps, alone[i].kept_logps) << i;
+      EXPECT_EQ(shared[i].reason, alone[i].reason) << i;
+    }
+  });
 }
 
 TEST(Sampler, NamesFamiliesThatComputeGeneratedTokensInAnotherOrder) {

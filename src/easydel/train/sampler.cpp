@@ -1,9 +1,13 @@
 #include "easydel/train/sampler.h"
 
+#include <ATen/ops/empty.h>
+
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <numeric>
 
+#include "easydel/base/error.h"
 #include "easydel/generation/generator.h"
 #include "easydel/tensor/random.h"
 
@@ -28,6 +32,54 @@ Sampler Sampler::mixed_with(const Sampler& other, double weight) const {
   return out;
 }
 
+namespace {
+
+// A rank's samples, on all ranks of a group. Of single turns: nothing was inserted. Collective.
+std::vector<Sample> samples_of(int64_t rank, const std::vector<Sample>& own, const collective::Group& ranks) {
+  const bool sends = ranks.rank() == rank;
+  std::vector<int64_t> facts;  // of each sample: its number of ids, of log-probabilities, and why it ended
+  std::vector<int32_t> ids;
+  std::vector<float> logps, kept_logps;
+  for (const Sample& one : sends ? own : std::vector<Sample>()) {
+    facts.insert(facts.end(), {std::ssize(one.ids), std::ssize(one.logps), int64_t(one.reason)});
+    ids.insert(ids.end(), one.ids.begin(), one.ids.end());
+    logps.insert(logps.end(), one.logps.begin(), one.logps.end());
+    kept_logps.insert(kept_logps.end(), one.kept_logps.begin(), one.kept_logps.end());
+  }
+  const auto share = [&]<class T>(std::vector<T>& list, int64_t count) {
+    Tensor numbers = at::empty({count}, c10::CppTypeToScalarType<T>::value);
+    T* const begin = numbers.mutable_data_ptr<T>();
+    if (sends) std::ranges::copy(list, begin);
+    if (count > 0) ranks.broadcast(numbers, rank);
+    list.assign(begin, begin + count);
+  };
+  std::vector<int64_t> count{std::ssize(facts)};
+  share(count, 1);
+  share(facts, count[0]);
+  int64_t all_ids = 0, all_logps = 0;
+  for (size_t i = 0; i < facts.size(); i += 3) all_ids += facts[i], all_logps += facts[i + 1];
+  share(ids, all_ids);
+  share(logps, all_logps);
+  share(kept_logps, all_logps);
+  std::vector<Sample> out(facts.size() / 3);
+  size_t id = 0, logp = 0;
+  const auto take = [](const auto& list, size_t at, int64_t size) {
+    const auto begin = list.begin() + static_cast<std::ptrdiff_t>(at);
+    return std::vector(begin, begin + static_cast<std::ptrdiff_t>(size));
+  };
+  for (size_t i = 0; i < out.size(); ++i) {
+    const int64_t length = facts[3 * i], scored = facts[3 * i + 1];
+    out[i].ids = take(ids, id, length);
+    out[i].logps = take(logps, logp, scored);
+    out[i].kept_logps = take(kept_logps, logp, scored);
+    out[i].reason = generation::StopReason(facts[3 * i + 2]);
+    id += size_t(length), logp += size_t(scored);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::vector<int32_t>> Sampler::run(const std::vector<std::vector<int32_t>>& prompts,
                                                const generation::GenerationConfig& config) const {
   std::vector<SampleRequest> requests;
@@ -39,6 +91,20 @@ std::vector<std::vector<int32_t>> Sampler::run(const std::vector<std::vector<int
 
 std::vector<Sample> Sampler::sample(const std::vector<SampleRequest>& requests,
                                     const generation::GenerationConfig& config, int64_t batch) const {
+  const collective::Group ranks = model_->team().group({"dp"});
+  if (ranks.alone()) return own_samples(requests, config, batch);
+  const auto first_of = [&](int64_t rank) { return size_t(std::ssize(requests) * rank / ranks.size()); };
+  const size_t begin = first_of(ranks.rank()), end = first_of(ranks.rank() + 1);
+  const std::vector<Sample> own = own_samples(std::span(requests).subspan(begin, end - begin), config, batch);
+  std::vector<Sample> out;
+  for (int64_t rank = 0; rank < ranks.size(); ++rank)
+    std::ranges::move(samples_of(rank, own, ranks), std::back_inserter(out));
+  return out;
+}
+
+std::vector<Sample> Sampler::own_samples(std::span<const SampleRequest> requests,
+                                         const generation::GenerationConfig& config, int64_t batch) const {
+  if (requests.empty()) return {};
   std::vector<generation::Request> all;
   for (const SampleRequest& request : requests) {
     generation::Request& one = all.emplace_back();

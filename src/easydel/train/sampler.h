@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "easydel/generation/generation_config.h"
@@ -53,7 +54,8 @@ class Sampler {
   std::vector<std::vector<int32_t>> run(const std::vector<std::vector<int32_t>>& prompts,
                                         const generation::GenerationConfig& config) const;
   // The results of each request, one request after the other. `batch`: sequences that are decoded together, rounded up
-  // to whole groups; the samples do not depend on it. The prompt of a group is computed once.
+  // to whole groups; the samples do not depend on it. The prompt of a group is computed once. Ranks that have the whole
+  // weights (axis dp) sample a part of the requests each, and all get all results. Collective.
   std::vector<Sample> sample(const std::vector<SampleRequest>& requests, const generation::GenerationConfig& config,
                              int64_t batch = default_batch) const;
   // Bytes of keys and values while a batch of sequences of this length is sampled.
@@ -65,6 +67,9 @@ class Sampler {
   static constexpr int64_t default_batch = 64;
 
  private:
+  std::vector<Sample> own_samples(std::span<const SampleRequest> requests, const generation::GenerationConfig& config,
+                                  int64_t batch) const;
+
   std::shared_ptr<const models::Model> model_, other_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   bool adapters_ = true;
