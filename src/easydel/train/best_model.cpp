@@ -25,10 +25,11 @@ BestModel::BestModel(const TrainerConfig& config)
 double BestModel::metric_of(const EvaluationReport& report) const {
   if (metric_ == "loss") return report.loss;
   std::vector<std::string> names{"loss"};
-  for (const auto& [name, value] : report.metrics) {
-    if (name == metric_) return value;
-    names.push_back(name);
-  }
+  for (const auto* const list : {&report.metrics, &report.of_sets})
+    for (const auto& [name, value] : *list) {
+      if (name == metric_) return value;
+      names.push_back(name);
+    }
   refuse("trainer.metric_for_best_model", "'" + metric_ + "' is not reported by the evaluations",
          "they report " + join(names, ", "));
 }

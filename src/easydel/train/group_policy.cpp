@@ -50,9 +50,10 @@ void GroupPolicy::complete(std::vector<data::Example>& examples, const RolloutPl
   score_recorded(examples);
 }
 
-SamplingMethod::Window GroupPolicy::sampled(BatchSource& rows, const Sampler& sampler, const RolloutPlan& plan,
-                                            int64_t window) {
-  Rollouts rollouts = this->rollouts().make(sampler, window, prompts_of(rows, plan, window));
+SamplingMethod::Window GroupPolicy::sampled(const Generation& generation) {
+  const Sampler& sampler = generation.sampler;
+  Rollouts rollouts =
+      this->rollouts().make(Completer{&sampler, generation.group}, generation.window, generation.prompts);
 
   std::vector<data::Example> all;
   int64_t learned = 0;
@@ -65,7 +66,7 @@ SamplingMethod::Window GroupPolicy::sampled(BatchSource& rows, const Sampler& sa
     if (rollout_keys().mask_truncated_completions && !sample.ended()) std::ranges::fill(example.labels, data::no_label);
     example.set({old_logps_column, data::Column::Per::token, std::move(old)});
   }
-  const std::vector<size_t> places = kept(rollouts.rewards, all);
+  const std::vector<size_t> places = generation.evaluates() ? std::vector<size_t>() : kept(rollouts.rewards, all);
   RewardTable judged = rollouts.rewards;
   if (!places.empty()) {
     std::vector<data::Example> chosen;
@@ -75,7 +76,7 @@ SamplingMethod::Window GroupPolicy::sampled(BatchSource& rows, const Sampler& sa
   }
   for (const data::Example& example : all) learned += example.labelled();
   const auto completions = double(all.size());
-  Window out = in_micro_batches(std::move(all), plan);
+  Window out = in_micro_batches(std::move(all), generation.plan);
   all.clear();
   for (std::vector<data::Example>& micro : out) {
     add_reference(micro);
@@ -104,18 +105,18 @@ SamplingMethod::Window GroupPolicy::sampled(BatchSource& rows, const Sampler& sa
     worth.assign(rollouts.samples.size(), 0.0F);
     for (size_t k = 0; k < places.size(); ++k) worth[places[k]] = list[k];
   }
-  record(rollouts, plan, window, worth);
-  on_policy_ = true;
+  record(rollouts, generation, worth);
+  if (!generation.evaluates()) on_policy_ = true;
   std::vector<Metric> metrics = std::move(rollouts.metrics);
   metrics.insert(metrics.end(), found.metrics.begin(), found.metrics.end());
-  say(std::move(metrics));
+  say(std::move(metrics), generation);
   return out;
 }
 
 void GroupPolicy::add_sampling_difference(std::vector<Metric>& metrics, const Tensor& logps, const Batch& batch,
                                           const Forwarding& how) const {
   const Tensor old = of_learned(batch, old_logps_column);
-  if (!on_policy_ || !old.defined() || old.numel() == 0) return;
+  if ((how.training && !on_policy_) || !old.defined() || old.numel() == 0) return;
   const Tensor distance = (logps.detach() - old.to(logps.device())).abs().max();
   metrics.push_back({"sampling/logp_difference", how.gather(distance.view({1})).max().item<double>(), 1});
 }

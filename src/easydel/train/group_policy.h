@@ -47,7 +47,7 @@ class GroupPolicy : public SamplingMethod {
                                const Forwarding& how) const;
 
  private:
-  Window sampled(BatchSource& rows, const Sampler& sampler, const RolloutPlan& plan, int64_t window) override;
+  Window sampled(const Generation& generation) override;
   void complete(std::vector<data::Example>& examples, const RolloutPlan& plan) const override;
   void add_reference(std::vector<data::Example>& examples) const;
   void check_groups(int64_t steps_per_generation) const;

@@ -41,6 +41,12 @@ generation::GenerationConfig generation_of(const GroupRollouts::Setup& setup) {
   return out;
 }
 
+// The prompts of an evaluation are counted through its batches, so that draws do not depend on their size.
+uint64_t seed_of(uint64_t seed, int64_t index, size_t prompt, bool opponent) {
+  return index < 0 ? draw_seed(seed, -1, uint64_t(-1 - index) + prompt, opponent)
+                   : draw_seed(seed, index, prompt, opponent);
+}
+
 void add_lengths(Rollouts& rollouts) {
   double all = 0, cut = 0, ended = 0, least = 0, most = 0, least_ended = 0, most_ended = 0;
   for (const Sample& sample : rollouts.samples) {
@@ -181,6 +187,7 @@ void GroupRollouts::judge(Rollouts& rollouts) {
   }
   table.values = at::tensor(at::ArrayRef<float>(values), at::kFloat).view({int64_t(count), int64_t(columns)});
   model_.team().all().broadcast(table.values, 0);
+  if (rollouts.index < 0) return;
   without_rewards_ = at::isnan(table.values).all().item<bool>() ? without_rewards_ + 1 : 0;
   if (without_rewards_ == patience)
     refuse("trainer.rewards", str("all rewards were null in ", patience, " generations after each other"),
@@ -192,13 +199,13 @@ std::vector<Sample> GroupRollouts::sampled(const Completer& completer, bool oppo
                                            const std::vector<const data::Example*>& prompts) const {
   std::vector<SampleRequest> requests;
   for (const data::Example* prompt : prompts)
-    requests.push_back({prompt->tokens, draw_seed(seed_, index, requests.size(), opponent)});
+    requests.push_back({prompt->tokens, seed_of(seed_, index, requests.size(), opponent)});
   generation::GenerationConfig config = generation_;
   config.num_return_sequences = completer.each;
   return completer.sampler->sample(requests, config);
 }
 
-void GroupRollouts::add_episodes(Rollouts& out, const Sampler& sampler) {
+void GroupRollouts::add_episodes(Rollouts& out, const Completer& completer) {
   std::vector<EpisodeStart> starts;
   for (const data::Example* prompt : out.prompts) {
     const auto& number = std::get<std::vector<int64_t>>(prompt->find(row_column)->values);
@@ -209,14 +216,14 @@ void GroupRollouts::add_episodes(Rollouts& out, const Sampler& sampler) {
          .messages = row.prompt,
          .options = {.tools = row.tools.is_null() ? keys_.tools : row.tools,
                      .extra = row.template_arguments.is_null() ? keys_.chat_template_kwargs : row.template_arguments},
-         .seed = draw_seed(seed_, out.index, starts.size())});
+         .seed = seed_of(seed_, out.index, starts.size(), false)});
   }
-  out.episodes = episodes_->run(starts, keys_.num_return_sequences,
-                                [&](const std::vector<SampleRequest>& requests, int64_t results) {
-                                  generation::GenerationConfig config = generation_;
-                                  config.num_return_sequences = results;
-                                  return sampler.sample(requests, config);
-                                });
+  out.episodes =
+      episodes_->run(starts, completer.each, [&](const std::vector<SampleRequest>& requests, int64_t results) {
+        generation::GenerationConfig config = generation_;
+        config.num_return_sequences = results;
+        return completer.sampler->sample(requests, config);
+      });
   double turns = 0;
   for (Episode& episode : out.episodes) {
     turns += double(episode.turn_rewards.size());
@@ -225,17 +232,17 @@ void GroupRollouts::add_episodes(Rollouts& out, const Sampler& sampler) {
   out.metrics.push_back({"episodes/mean_turns", turns / double(out.episodes.size()), 1});
 }
 
-Rollouts GroupRollouts::make(const Sampler& sampler, int64_t index, std::vector<const data::Example*> prompts) {
+Rollouts GroupRollouts::make(Completer completer, int64_t index, std::vector<const data::Example*> prompts) {
   if (episodes_) {
     Rollouts out;
     out.index = index;
     out.prompts = std::move(prompts);
-    add_episodes(out, sampler);
+    add_episodes(out, completer);
     add_lengths(out);
     judge(out);
     return out;
   }
-  return make({Completer{&sampler, keys_.num_return_sequences}, Completer{}}, index, std::move(prompts));
+  return make({completer, Completer{}}, index, std::move(prompts));
 }
 
 Rollouts GroupRollouts::make(std::array<Completer, 2> completers, int64_t index,

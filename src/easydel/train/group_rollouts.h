@@ -43,7 +43,7 @@ class PromptRows {
 
 // A generation: the completions of a prompt follow each other.
 struct Rollouts {
-  int64_t index = 0;  // of the generation in the run
+  int64_t index = 0;  // of the generation in the run; below 0: of an evaluation
   std::vector<const data::Example*> prompts;
   std::vector<Sample> samples;
   RewardTable rewards;
@@ -76,7 +76,7 @@ class GroupRollouts {
   explicit GroupRollouts(const Setup& setup);
 
   // Samples and judges; the same on all ranks, of which the first one asks the rewards. Collective.
-  Rollouts make(const Sampler& sampler, int64_t index, std::vector<const data::Example*> prompts);
+  Rollouts make(Completer completer, int64_t index, std::vector<const data::Example*> prompts);
   // The same by a policy and its opponent: a prompt's completions are those of the first, then those of the second.
   Rollouts make(std::array<Completer, 2> completers, int64_t index, std::vector<const data::Example*> prompts);
   // Adds the completions to rollouts.jsonl in the folder, whose lines of this step and later ones are dropped, and
@@ -88,7 +88,7 @@ class GroupRollouts {
   std::string text_of(const std::vector<int32_t>& ids) const;
   std::vector<Sample> sampled(const Completer& completer, bool opponent, int64_t index,
                               const std::vector<const data::Example*>& prompts) const;
-  void add_episodes(Rollouts& out, const Sampler& sampler);
+  void add_episodes(Rollouts& out, const Completer& completer);
   void judge(Rollouts& rollouts);
 
   const models::Model& model_;

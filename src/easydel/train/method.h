@@ -137,6 +137,21 @@ class Method {
   virtual double divisor(double weight) const { return weight; }
   // Once before the first step (precomputed log-probabilities). Collective.
   virtual void examine(const Examination&) {}
+  // Of a method that samples: what its largest generation and micro-batch have.
+  struct SampledSizes {
+    int64_t completions = 0;        // of a generation, or of the part that is sampled together
+    int64_t sequences = 0;          // of a micro-batch, on all ranks
+    int64_t completion_tokens = 0;  // of a sequence, at most
+  };
+  virtual SampledSizes sampled_sizes() const { return {}; }
+  // Rows that are evaluated, as examples that loss() knows: a method that samples completes prompts. `first`: how many
+  // were evaluated before, which draws depend on. Collective.
+  virtual std::vector<data::Example> evaluated(std::vector<data::Example> rows, const Sampler* /*sampler*/,
+                                               int64_t /*first*/) {
+    return rows;
+  }
+  // Examples that evaluated() makes of a row.
+  virtual int64_t evaluated_per_row() const { return 1; }
   // Before the first micro-batch of an update; `parts`: all of them, by Forwarding::part. What a method changes in
   // loss() counts only once updated() is called: an update may be dropped, and losses are also computed to measure
   // memory. Collective.

@@ -64,13 +64,13 @@ void OnlinePairs::complete(std::vector<data::Example>& examples, const RolloutPl
                    number_in(example, reward_columns[i]) - float(*keys_.missing_eos_penalty));
 }
 
-SamplingMethod::Window OnlinePairs::sampled(BatchSource& rows, const Sampler& sampler, const RolloutPlan& plan,
-                                            int64_t window) {
-  const int64_t step = window * plan.steps_per_generation / plan.accumulation;
-  const std::optional<Sampler> second = opponent(sampler, epoch_of(uint64_t(step)));
-  const std::vector<const data::Example*> prompts = prompts_of(rows, plan, window);
+SamplingMethod::Window OnlinePairs::sampled(const Generation& generation) {
+  const auto& [prompts, sampler, plan, window, group] = generation;
+  // An evaluation is in the epoch of the step before it.
+  if (!generation.evaluates()) epoch_ = epoch_of(uint64_t(window * plan.steps_per_generation / plan.accumulation));
+  const std::optional<Sampler> second = opponent(sampler, epoch_);
   Rollouts made = second ? rollouts().make({Completer{&sampler}, Completer{&*second}}, window, prompts)
-                         : rollouts().make(sampler, window, prompts);
+                         : rollouts().make(Completer{&sampler, 2}, window, prompts);
   // A completion that no reward counts for is worth 0, as in TRL.
   const Tensor worth = at::nan_to_num(weighted_rewards(made.rewards), 0.0).contiguous();
   const float* const rewards = worth.const_data_ptr<float>();
@@ -86,8 +86,8 @@ SamplingMethod::Window OnlinePairs::sampled(BatchSource& rows, const Sampler& sa
     margins.push_back(-margins.back());
   }
   complete(all, plan);
-  record(made, plan, window, margins);
-  say(std::move(made.metrics));
+  record(made, generation, margins);
+  say(std::move(made.metrics), generation);
   return in_micro_batches(std::move(all), plan);
 }
 

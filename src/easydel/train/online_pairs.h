@@ -54,10 +54,11 @@ class OnlinePairs : public SamplingMethod {
   }
 
  private:
-  Window sampled(BatchSource& rows, const Sampler& sampler, const RolloutPlan& plan, int64_t window) override;
+  Window sampled(const Generation& generation) override;
   void complete(std::vector<data::Example>& examples, const RolloutPlan& plan) const override;
 
   Keys keys_;
+  int64_t epoch_ = 0;  // of the last generation that is learned
 };
 
 // The mean over the pairs.

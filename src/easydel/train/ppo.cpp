@@ -109,8 +109,8 @@ class Ppo final : public SamplingMethod {
     throw Bug("recorded completions of ppo");
   }
 
-  Window sampled(BatchSource& rows, const Sampler& sampler, const RolloutPlan& plan, int64_t window) override {
-    Rollouts made = rollouts().make(sampler, window, prompts_of(rows, plan, window));
+  Window sampled(const Generation& generation) override {
+    Rollouts made = rollouts().make(Completer{&generation.sampler, 1}, generation.window, generation.prompts);
     int64_t width = 0;
     for (const Sample& sample : made.samples) width = std::max(width, int64_t(sample.ids.size()));
     std::vector<data::Example> all;
@@ -121,8 +121,8 @@ class Ppo final : public SamplingMethod {
       std::fill_n(has.begin() + static_cast<std::ptrdiff_t>(begin), length + (int64_t(length) < width ? 1 : 0), 1.0F);
       example.set({ppo_has_value, data::Column::Per::token, std::move(has)});
     }
-    Window out = in_micro_batches(std::move(all), plan);
-    const PpoTargets targets = targets_of(made, out, width);
+    Window out = in_micro_batches(std::move(all), generation.plan);
+    const PpoTargets targets = targets_of(made, out, width, generation);
     size_t row = 0;
     for (std::vector<data::Example>& micro : out)
       for (data::Example& example : micro) {
@@ -132,12 +132,12 @@ class Ppo final : public SamplingMethod {
         set_places(example, ppo_returns, targets.returns[at]);
       }
     const Tensor sums = targets.advantages.sum(1).contiguous();
-    record(made, plan, window, {sums.const_data_ptr<float>(), sums.const_data_ptr<float>() + sums.numel()});
+    record(made, generation, {sums.const_data_ptr<float>(), sums.const_data_ptr<float>() + sums.numel()});
     return out;
   }
 
   // Of a whole generation; adds the old log-probabilities to the examples.
-  PpoTargets targets_of(Rollouts& made, Window& window, int64_t width) {
+  PpoTargets targets_of(Rollouts& made, Window& window, int64_t width, const Generation& of) {
     const auto count = int64_t(made.samples.size());
     PpoGeneration generation;
     const Tensor empty = at::full({count, width}, 0.0, at::kFloat);
@@ -180,7 +180,7 @@ class Ppo final : public SamplingMethod {
     mean("objective/non_score_reward", -own_.kl_coef * divergence);
     mean("objective/scores", generation.scores);
     mean("objective/rlhf_reward", generation.scores - own_.kl_coef * divergence);
-    say(std::move(made.metrics));
+    say(std::move(made.metrics), of);
     return out;
   }
 

@@ -47,6 +47,7 @@ Value as_record(const EvaluationReport& r, const std::string& prefix) {
   out.set("step", Value::integer(r.step));
   set("eval_loss", number(r.loss));
   for (const auto& [name, value] : r.metrics) set("eval_" + name, number(value));
+  for (const auto& [name, value] : r.of_sets) set("eval/" + name, number(value));
   set("eval_tokens", Value::integer(r.tokens));
   set("eval_examples", Value::integer(r.examples));
   set("eval_seconds", number(r.seconds));

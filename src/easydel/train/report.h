@@ -38,6 +38,8 @@ struct EvaluationReport {
   int64_t tokens = 0, examples = 0;
   double seconds = 0;
   std::vector<std::pair<std::string, double>> metrics;
+  // Of the sets that have names, where there are several: <name>/loss and <name>/<metric>.
+  std::vector<std::pair<std::string, double>> of_sets = {};
 };
 
 struct BenchmarkReport {

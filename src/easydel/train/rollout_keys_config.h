@@ -88,8 +88,7 @@ struct WindowKeys {
             "Micro-batches whose completions are sampled together; null: gradient_accumulation_steps. With more, later "
             "steps learn from completions of an older model, and samples come in larger batches.",
             at_least(1)),
-        field<&C::num_generations_eval>("Completions per prompt in an evaluation; null: as in training.", at_least(1),
-                                        not_built("evaluating a method that samples")),
+        field<&C::num_generations_eval>("Completions per prompt in an evaluation; null: as in training.", at_least(1)),
     };
   }
 };

@@ -12,7 +12,6 @@ void check_window(const RolloutKeys& rollouts, const TrainerConfig& common, int6
   const int64_t accumulation = common.gradient_accumulation_steps;
   if (rollouts.temperature == 0)
     refuse("trainer.temperature", "is 0, so all completions of a prompt would be equal", "give 1");
-  if (common.do_eval) refuse("trainer.do_eval", "evaluating a method that samples is not built yet", "set it to false");
   if (steps_per_generation % accumulation != 0 && accumulation % steps_per_generation != 0)
     refuse("trainer.steps_per_generation",
            str(steps_per_generation, " micro-batches and ", accumulation,
@@ -134,12 +133,6 @@ SamplingMethod::Window SamplingMethod::recorded(BatchSource& rows, const Rollout
   return out;
 }
 
-std::vector<const data::Example*> SamplingMethod::prompts_of(BatchSource& rows, const RolloutPlan& plan,
-                                                             int64_t window) const {
-  const int64_t prompts = micro_batch() * plan.steps_per_generation / keys_.examples_of_prompt;
-  return rows.take(window * prompts, prompts);
-}
-
 SamplingMethod::Window SamplingMethod::in_micro_batches(std::vector<data::Example> examples,
                                                         const RolloutPlan& plan) const {
   const size_t each = examples.size() / size_t(plan.steps_per_generation);
@@ -148,10 +141,42 @@ SamplingMethod::Window SamplingMethod::in_micro_batches(std::vector<data::Exampl
   return out;
 }
 
-void SamplingMethod::record(const Rollouts& rollouts, const RolloutPlan& plan, int64_t window,
-                            const std::vector<float>& worth) {
-  const int64_t step = window * plan.steps_per_generation * plan.iterations / plan.accumulation + 1;
+void SamplingMethod::record(const Rollouts& rollouts, const Generation& generation, const std::vector<float>& worth) {
+  if (generation.evaluates()) return;
+  const RolloutPlan& plan = generation.plan;
+  const int64_t step = generation.window * plan.steps_per_generation * plan.iterations / plan.accumulation + 1;
   rollouts_->record(rollouts, folder_, step, worth);
+}
+
+void SamplingMethod::say(std::vector<Metric> metrics, const Generation& generation) {
+  if (!generation.evaluates()) {
+    generation_metrics_ = std::move(metrics);
+    return;
+  }
+  // Batches of an evaluation count by their prompts.
+  for (Metric& metric : metrics)
+    metric.sum *= double(generation.prompts.size()), metric.count *= double(generation.prompts.size());
+  evaluation_metrics_ = std::move(metrics);
+}
+
+Method::SampledSizes SamplingMethod::sampled_sizes() const {
+  const int64_t windows = keys_.window.steps_per_generation.value_or(common_.gradient_accumulation_steps);
+  const int64_t each = keys_.rollouts.num_return_sequences / keys_.examples_of_prompt;
+  return {.completions = micro_batch() * windows * each,
+          .sequences = micro_batch() * each,
+          .completion_tokens = keys_.rollouts.max_completion_length};
+}
+
+int64_t SamplingMethod::evaluated_group() const {
+  return keys_.window.num_generations_eval.value_or(keys_.rollouts.num_return_sequences);
+}
+
+std::vector<data::Example> SamplingMethod::evaluated(std::vector<data::Example> rows, const Sampler* sampler,
+                                                     int64_t first) {
+  if (!sampler || !rollouts_) return rows;
+  const int64_t group = keys_.examples_of_prompt > 1 ? evaluated_group() : keys_.rollouts.num_return_sequences;
+  const RolloutPlan plan;
+  return sampled({pointers(rows), *sampler, plan, -1 - first, group}).at(0);
 }
 
 std::unique_ptr<BatchSource> SamplingMethod::source(std::unique_ptr<BatchSource> rows, const Sampler* sampler) {
@@ -164,7 +189,10 @@ std::unique_ptr<BatchSource> SamplingMethod::source(std::unique_ptr<BatchSource>
         "once more by the training forward");
   const RolloutPlan plan = plan_of(*rows, sampler != nullptr);
   const auto make = [this, source = rows.get(), sampler, plan](int64_t window) {
-    return sampler ? sampled(*source, *sampler, plan, window) : recorded(*source, plan, window);
+    if (!sampler) return recorded(*source, plan, window);
+    const int64_t prompts = micro_batch() * plan.steps_per_generation / keys_.examples_of_prompt;
+    return sampled(
+        {source->take(window * prompts, prompts), *sampler, plan, window, keys_.rollouts.num_return_sequences});
   };
   auto out = std::make_unique<RolloutSource>(std::move(rows), plan, make);
   source_ = out.get();
@@ -176,9 +204,10 @@ int64_t SamplingMethod::epoch_of(uint64_t step) const {
 }
 
 void SamplingMethod::add_generation_metrics(std::vector<Metric>& metrics, const Forwarding& forwarding) const {
-  if (!forwarding.training || !forwarding.metrics) return;
-  metrics.insert(metrics.end(), generation_metrics_.begin(), generation_metrics_.end());
-  generation_metrics_.clear();
+  if (!forwarding.metrics) return;
+  std::vector<Metric>& unsaid = forwarding.training ? generation_metrics_ : evaluation_metrics_;
+  metrics.insert(metrics.end(), unsaid.begin(), unsaid.end());
+  unsaid.clear();
 }
 
 void SamplingMethod::updated(const models::Model& model, int64_t step) {

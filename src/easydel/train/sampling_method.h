@@ -29,6 +29,9 @@ class SamplingMethod : public Method {
   std::unique_ptr<BatchSource> source(std::unique_ptr<BatchSource> rows, const Sampler* sampler) override;
   Batch collate(std::span<const data::Example* const> examples) const override;
   void examine(const Examination& of) override { folder_ = of.folder; }
+  std::vector<data::Example> evaluated(std::vector<data::Example> rows, const Sampler* sampler, int64_t first) override;
+  SampledSizes sampled_sizes() const override;
+  int64_t evaluated_per_row() const override { return keys_.examples_of_prompt > 1 ? evaluated_group() : 1; }
   void updated(const models::Model& model, int64_t step) override;
   MethodState state() const override;
   void restore(const SavedState& saved) override;
@@ -36,21 +39,29 @@ class SamplingMethod : public Method {
  protected:
   using Window = std::vector<std::vector<data::Example>>;  // of each micro-batch
 
-  // Makes a window (from 0) of completions that are sampled with the weights as they are.
-  virtual Window sampled(BatchSource& rows, const Sampler& sampler, const RolloutPlan& plan, int64_t window) = 0;
+  // What is to be sampled with the weights as they are.
+  struct Generation {
+    std::vector<const data::Example*> prompts;
+    const Sampler& sampler;
+    const RolloutPlan& plan;
+    int64_t window = 0;  // from 0; below 0: of an evaluation, whose completions are neither chosen nor recorded
+    int64_t group = 1;   // completions of a prompt
+    bool evaluates() const { return window < 0; }
+  };
+  // Makes the micro-batches of a generation.
+  virtual Window sampled(const Generation& generation) = 0;
   // Called for a micro-batch of recorded completions, with the weights that they are made with.
   virtual void complete(std::vector<data::Example>& examples, const RolloutPlan& plan) const = 0;
 
   // What makes completions of several turns; null: they have one.
   virtual std::unique_ptr<Episodes> episodes() const { return nullptr; }
-  // The prompts of a window, in its order.
-  std::vector<const data::Example*> prompts_of(BatchSource& rows, const RolloutPlan& plan, int64_t window) const;
   // Examples of a window in micro-batches, one after the other.
   Window in_micro_batches(std::vector<data::Example> examples, const RolloutPlan& plan) const;
   GroupRollouts& rollouts() { return *rollouts_; }
-  void record(const Rollouts& rollouts, const RolloutPlan& plan, int64_t window, const std::vector<float>& worth);
-  // What is to be said once of the generation that is learned from next, and in the first step that does.
-  void say(std::vector<Metric> metrics) { generation_metrics_ = std::move(metrics); }
+  void record(const Rollouts& rollouts, const Generation& generation, const std::vector<float>& worth);
+  // What is to be said once of the generation that is learned from next, and in the first step that does; or of the
+  // generation that is evaluated.
+  void say(std::vector<Metric> metrics, const Generation& generation);
   void add_generation_metrics(std::vector<Metric>& metrics, const Forwarding& forwarding) const;
 
   // Scores by the trained model as it is, without gradients.
@@ -73,6 +84,7 @@ class SamplingMethod : public Method {
   int64_t micro_batch() const { return common_.total_batch_size / common_.gradient_accumulation_steps; }
 
  private:
+  int64_t evaluated_group() const;
   RolloutPlan plan_of(const BatchSource& rows, bool samples) const;
   Window recorded(BatchSource& rows, const RolloutPlan& plan, int64_t window) const;
 
@@ -86,8 +98,9 @@ class SamplingMethod : public Method {
   std::optional<data::Encoder> encoder_;
   mutable PromptRows rows_;
   std::optional<GroupRollouts> rollouts_;
-  std::filesystem::path folder_;                    // of the run
-  mutable std::vector<Metric> generation_metrics_;  // that were not reported yet
+  std::filesystem::path folder_;  // of the run
+  // That were not reported yet: of training, and of the batch that is evaluated.
+  mutable std::vector<Metric> generation_metrics_, evaluation_metrics_;
 };
 
 }  // namespace easydel::train

@@ -177,39 +177,18 @@ EvaluationReport Trainer::evaluate() {
   return *evaluate([] { return false; });
 }
 
-std::optional<EvaluationReport> Trainer::evaluate(const Stop& stop) {
-  if (!evaluation_)
-    refuse("mixture.evaluation", "there is no evaluation data", "give an inform with split: validation");
-  const auto begin = Clock::now();
-  const c10::AutoGradMode no_grad(false);
-  const ShownAverage average(*optimizer_);
-  const int64_t at_once = config().eval_batch_size.value_or(
-      std::max<int64_t>(1, config().total_batch_size / config().gradient_accumulation_steps));
-  const int64_t all = evaluation_->size();
-  EvaluationReport report;
-  std::vector<Metric> metrics;
-  double sum = 0, weight = 0;
-  int64_t batches = 0, all_batches = (all + at_once - 1) / at_once;
-  all_batches = std::min(all_batches, config().max_evaluation_steps.value_or(all_batches));
-  for (int64_t i = 0; i < all; i += at_once, ++batches) {
-    if (config().max_evaluation_steps && batches == *config().max_evaluation_steps) break;
-    if (stop()) return std::nullopt;
-    worked(Work::Kind::evaluation, batches, all_batches);
-    std::vector<data::Example> examples;
-    for (int64_t k = i; k < std::min(all, i + at_once); ++k)
-      examples.push_back(evaluation_->at(evaluation_->index(0, k)));
-    if (parts_.trainer.facts().token_loss && parts_.model->task() == models::Task::causal_lm)
-      data::count_text_bytes(examples, *parts_.tokenizer, config().loss().shift_tokens);
-    MicroBatch micro;
-    for (const data::Example& example : examples) micro.push_back(&example);
-    const RankBatch part = rank_batch_of(micro);
-    const Loss loss = loss_of(part, forwarding(false), method_->divisor(part.batch.weight));
-    double totals[4] = {loss.sum.item<double>(), part.share * part.batch.weight, part.share * double(part.batch.size()),
-                        part.share * double(part.batch.examples)};
-    ranks_.sum(totals);
-    sum += totals[0], weight += totals[1];
-    report.tokens += int64_t(totals[2]), report.examples += int64_t(totals[3]);
-    for (const Metric& metric : loss.metrics) {
+namespace {
+
+// What an evaluation has added up.
+struct EvaluationSums {
+  double loss = 0, weight = 0;
+  std::vector<Metric> metrics = {};
+  int64_t tokens = 0, examples = 0;
+
+  void add(const std::array<double, 4>& totals, const std::vector<Metric>& of_batch) {
+    loss += totals[0], weight += totals[1];
+    tokens += int64_t(totals[2]), examples += int64_t(totals[3]);
+    for (const Metric& metric : of_batch) {
       const auto found = std::ranges::find(metrics, metric.name, &Metric::name);
       if (found == metrics.end())
         metrics.push_back(metric);
@@ -217,10 +196,62 @@ std::optional<EvaluationReport> Trainer::evaluate(const Stop& stop) {
         found->sum += metric.sum, found->count += metric.count;
     }
   }
-  report.loss = sum / std::max(weight, 1e-9);
-  for (const Metric& m : metrics)
-    if (m.count > 0 || m.over == Metric::Over::batches)
-      report.metrics.emplace_back(m.name, m.count > 0 ? m.value() : 0);
+  double mean_loss() const { return loss / std::max(weight, 1e-9); }
+  void add_to(std::vector<std::pair<std::string, double>>& values, const std::string& prefix) const {
+    for (const Metric& m : metrics)
+      if (m.count > 0 || m.over == Metric::Over::batches)
+        values.emplace_back(prefix + m.name, m.count > 0 ? m.value() : 0);
+  }
+};
+
+}  // namespace
+
+std::optional<EvaluationReport> Trainer::evaluate(const Stop& stop) {
+  if (evaluation_sets_.empty())
+    refuse("mixture.evaluation", "there is no evaluation data", "give an inform with split: validation");
+  const auto begin = Clock::now();
+  const c10::AutoGradMode no_grad(false);
+  const ShownAverage average(*optimizer_);
+  const int64_t batch =
+      config().eval_batch_size.value_or(config().total_batch_size / config().gradient_accumulation_steps);
+  const int64_t at_once = std::max<int64_t>(1, batch / method_->evaluated_per_row());
+  const auto batches_of = [&](const EvaluationSet& set) {
+    const int64_t all = (set.data->size() + at_once - 1) / at_once;
+    return std::min(all, config().max_evaluation_steps.value_or(all));
+  };
+  int64_t done = 0, all_batches = 0;
+  for (const EvaluationSet& set : evaluation_sets_) all_batches += batches_of(set);
+  EvaluationReport report;
+  EvaluationSums whole;
+  for (const EvaluationSet& set : evaluation_sets_) {
+    EvaluationSums own;
+    for (int64_t k = 0; k < batches_of(set); ++k, ++done) {
+      if (stop()) return std::nullopt;
+      worked(Work::Kind::evaluation, done, all_batches);
+      const int64_t first = k * at_once;
+      std::vector<data::Example> examples;
+      for (int64_t i = first; i < std::min(set.data->size(), first + at_once); ++i)
+        examples.push_back(set.data->at(set.data->index(0, i)));
+      if (parts_.trainer.facts().token_loss && parts_.model->task() == models::Task::causal_lm)
+        data::count_text_bytes(examples, *parts_.tokenizer, config().loss().shift_tokens);
+      examples = method_->evaluated(std::move(examples), sampler_.get(), first);
+      MicroBatch micro;
+      for (const data::Example& example : examples) micro.push_back(&example);
+      const RankBatch part = rank_batch_of(micro);
+      const Loss loss = loss_of(part, forwarding(false), method_->divisor(part.batch.weight));
+      std::array<double, 4> totals = {loss.sum.item<double>(), part.share * part.batch.weight,
+                                      part.share * double(part.batch.size()), part.share * double(part.batch.examples)};
+      ranks_.sum(totals);
+      whole.add(totals, loss.metrics);
+      own.add(totals, loss.metrics);
+    }
+    if (set.name.empty() || evaluation_sets_.size() == 1) continue;
+    report.of_sets.emplace_back(set.name + "/loss", own.mean_loss());
+    own.add_to(report.of_sets, set.name + "/");
+  }
+  report.loss = whole.mean_loss();
+  whole.add_to(report.metrics, "");
+  report.tokens = whole.tokens, report.examples = whole.examples;
   report.seconds = seconds_since(begin);
   return report;
 }

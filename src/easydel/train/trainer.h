@@ -151,7 +151,12 @@ class Trainer {
   std::unique_ptr<Method> method_;
   std::unique_ptr<Sampler> sampler_;  // null: the method does not sample
   std::unique_ptr<BatchSource> source_;
-  std::shared_ptr<data::Dataset> training_, evaluation_;
+  std::shared_ptr<data::Dataset> training_;
+  struct EvaluationSet {
+    std::string name;  // empty: of the informs without a name
+    std::shared_ptr<data::Dataset> data;
+  };
+  std::vector<EvaluationSet> evaluation_sets_;
   std::unique_ptr<Optimizer> optimizer_;
   Schedule schedule_;
   std::optional<double> clip_grad_;

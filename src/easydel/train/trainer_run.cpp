@@ -102,7 +102,7 @@ class Trainer::Course {
   }
 
   bool evaluation_is_due(int64_t step) const {
-    return trainer_.evaluation_ && config_.do_eval &&
+    return !trainer_.evaluation_sets_.empty() && config_.do_eval &&
            trainer_.is_due(step, config_.evaluation_steps.value_or(plan_.steps_in_epoch));
   }
 
@@ -144,7 +144,7 @@ class Trainer::Course {
   }
 
   bool begins_with_evaluation() const {
-    if (!trainer_.evaluation_) return false;
+    if (trainer_.evaluation_sets_.empty()) return false;
     const bool on_start = config_.do_eval && config_.eval_on_start && plan_.from_step == 0;
     return !config_.do_train || on_start || evaluation_was_left();
   }
@@ -378,7 +378,7 @@ class Trainer::Course {
 
   // What is due after this step alone (its own evaluation and save, too).
   double seconds_left(int64_t step) const {
-    const bool evaluates = trainer_.evaluation_ && config_.do_eval;
+    const bool evaluates = !trainer_.evaluation_sets_.empty() && config_.do_eval;
     const int64_t evaluations =
         evaluates ? due_between(step - 1, plan_.steps, config_.evaluation_steps.value_or(plan_.steps_in_epoch), true)
                   : 0;
@@ -440,8 +440,8 @@ Outcome Trainer::run() {
   }
   const Forwarding how = forwarding(false);
   Examination examined{{}, how, ranks_, checkpoints_.folder(), order()};
-  for (data::Dataset* const set : {source_->dataset(), evaluation_.get()})
-    if (set) examined.sets.push_back(set);
+  if (data::Dataset* const set = source_->dataset()) examined.sets.push_back(set);
+  for (const EvaluationSet& set : evaluation_sets_) examined.sets.push_back(set.data.get());
   method_->examine(examined);
   return Course(*this, interrupt).run();
 }

@@ -248,7 +248,18 @@ void Trainer::build_data() {
                                             config().per_epoch_training_steps.value_or(0));
 
   if (!evaluation_data(parts_.trainer, parts_.mixture, options)) return;
-  evaluation_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
+  // Informs of one name are one set, in the order of the first of them.
+  std::vector<std::pair<std::string, std::vector<data::InformConfig>>> sets;
+  for (const data::InformConfig& inform : options.informs) {
+    const std::string name = inform.name.value_or("");
+    auto found = std::ranges::find(sets, name, &std::pair<std::string, std::vector<data::InformConfig>>::first);
+    if (found == sets.end()) found = sets.insert(sets.end(), {name, {}});
+    found->second.push_back(inform);
+  }
+  for (auto& [name, informs] : sets) {
+    options.informs = std::move(informs);
+    evaluation_sets_.push_back({name, std::make_shared<data::Dataset>(data::Dataset::build(options, prepare))});
+  }
   worked(Work::Kind::reading, 1, 1);
 }
 
@@ -276,9 +287,9 @@ void Trainer::make_plan() {
       log::warning("the longest example has ", plan.longest, " tokens; the model was trained for at most ", most,
                    " (trainer.max_length: ", most, " would keep to that)");
   }
-  if (evaluation_) {
-    plan.evaluation_examples = evaluation_->size();
-    plan.evaluation_tokens = evaluation_->tokens();
+  for (const EvaluationSet& set : evaluation_sets_) {
+    plan.evaluation_examples += set.data->size();
+    plan.evaluation_tokens += set.data->tokens();
   }
   if (!config().max_training_steps && config().warmup_steps > 0 && config().warmup_steps >= plan.steps)
     log::warning("trainer.warmup_steps: a warm-up of ", config().warmup_steps, " steps does not end within ",
