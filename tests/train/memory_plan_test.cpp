@@ -30,6 +30,9 @@ TEST(MemoryPlan, AddsWhatIsThereAtTheSameTime) {
   EXPECT_EQ(plan.total(), 40'000 + 80'000 + 30'000 + 40'000 + 500);
   plan.activations.last_layer = 10'000;  // more than what the gradients of all other layers leave
   EXPECT_EQ(plan.total(), 40'000 + 80'000 + 30'000 + 40'000 + 500 + 10'000);
+  plan.completions = 60'000;  // their keys and values are gone when the step begins
+  EXPECT_EQ(plan.total(), 40'000 + 80'000 + 30'000 + 60'000);
+  plan.completions = 0;
   plan.before = 300'000;
   EXPECT_EQ(plan.total(), 300'000);
   plan.before = 0;
@@ -40,9 +43,10 @@ TEST(MemoryPlan, AddsWhatIsThereAtTheSameTime) {
 TEST(MemoryPlan, SaysEachPart) {
   MemoryPlan plan = example();
   plan.side_models = 1'500'000'000;
+  plan.completions = 2'000'000;
   EXPECT_EQ(plan.text(),
-            "about 1.50 GB: weights 0.0 MB, gradients 0.0 MB, optimizer 0.1 MB, activations 0.1 MB, reference 1.50 GB, "
-            "data and program 0.0 MB");
+            "about 1.50 GB: weights 0.0 MB, gradients 0.0 MB, optimizer 0.1 MB, activations 0.1 MB, keys and "
+            "values of completions 2.0 MB, reference 1.50 GB, data and program 0.0 MB");
 }
 
 TEST(MemoryPlan, KnowsWhichKeysWouldMakeItFit) {

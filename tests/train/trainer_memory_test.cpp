@@ -135,5 +135,24 @@ TEST(TrainerMemory, IsMeasuredWithNoMoreTokensThanTheModelHasPositions) {
   trainer.run();
 }
 
+TEST(TrainerMemory, CountsWhatCompletionsNeed) {
+  const test::TemporaryFolder folder;
+  const test::LogLines log;
+  test::write_file(folder / "prompts.jsonl", "{\"prompt\": \"One day\"}\n{\"prompt\": \"Tom and Lily\"}\n");
+  TrainerParts parts = test::small_run(
+      folder.path(),
+      "{trainer_type: online_dpo, max_training_steps: 1, total_batch_size: 8, gradient_accumulation_steps: 2, "
+      "max_prompt_length: 8, max_completion_length: 12, rewards: [{type: repetition}]}",
+      "{informs: [{data_files: \"" + (folder / "prompts.jsonl").string() + "\"}]}");
+  const Sampler sampler(parts.model, parts.tokenizer);
+  const Trainer trainer(std::move(parts));
+  const MemoryPlan& memory = trainer.plan().memory;
+  const int64_t longest = trainer.plan().longest + 12;
+  EXPECT_EQ(memory.completions, sampler.memory_bytes(16, longest)) << "two of each of the 8 prompts";
+  EXPECT_EQ(memory.tokens, 8 * longest) << "of a micro-batch of 4 pairs";
+  EXPECT_EQ(memory.labelled, 8 * 12);
+  EXPECT_GT(memory.activation_bytes(), 0);
+}
+
 }  // namespace
 }  // namespace easydel::train

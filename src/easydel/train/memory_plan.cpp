@@ -19,13 +19,14 @@ int64_t MemoryPlan::total() const {
   const int64_t step = micro_batches > 1
                            ? gradients + kept
                            : std::max(first_gradient + kept, gradients + int64_t(activations.at_end(tokens)));
-  return std::max(before, weights + optimizer + side_models + rest + step);
+  return std::max(before, weights + optimizer + side_models + rest + std::max(step, completions));
 }
 
 std::string MemoryPlan::text() const {
   std::string out = str("about ", bytes_text(total()), ": weights ", bytes_text(weights), ", gradients ",
                         bytes_text(gradients), ", optimizer ", bytes_text(optimizer));
   if (activation_bytes() > 0) out += ", activations " + bytes_text(activation_bytes());
+  if (completions > 0) out += ", keys and values of completions " + bytes_text(completions);
   if (side_models > 0) out += ", reference " + bytes_text(side_models);
   return rest > 0 ? out + ", data and program " + bytes_text(rest) : out;
 }

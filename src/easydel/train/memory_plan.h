@@ -28,6 +28,7 @@ struct MemoryPlan {
   int64_t first_gradient = 0;  // the part of them that exists while all activations do: the output layer's
   int64_t optimizer = 0;
   int64_t side_models = 0;           // a reference, a teacher
+  int64_t completions = 0;           // keys and values while completions are sampled, before a step
   int64_t rest = 0;                  // data, tokenizer, the program and its libraries
   int64_t tokens = 0, labelled = 0;  // of the largest micro-batch
   int64_t pairs = 0;                 // sum of the squares of its sequences' lengths

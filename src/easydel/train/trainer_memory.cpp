@@ -150,6 +150,14 @@ void Trainer::plan_memory() {
       memory.pairs = std::max(memory.pairs, pairs);
       ++m;
     }
+  if (sampler_) {
+    const Method::SampledSizes sizes = method_->sampled_sizes();
+    const int64_t length = plan_.longest + sizes.completion_tokens, ranks = std::max<int64_t>(1, ranks_.parts());
+    memory.completions = sampler_->memory_bytes(std::min(sizes.completions, Sampler::default_batch), length);
+    memory.tokens = sizes.sequences / ranks * length;
+    memory.labelled = sizes.sequences / ranks * sizes.completion_tokens;
+    memory.pairs = memory.tokens * length;
+  }
   const bool measurable = parts_.model->device() == at::kCPU && tensor::memory_use().peak > 0 && longest.tokens >= 0;
   if (measurable) {
     const std::vector<MicroBatch> micro_batches = source_->step(longest.step);
