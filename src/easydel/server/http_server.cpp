@@ -248,11 +248,13 @@ void HttpServer::Implementation::add(Socket socket) {
     setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
   ++counts.accepted;
-  forget_closed();
   const bool trusted =
       address.empty() || std::ranges::find(config.trusted_proxies, address) != config.trusted_proxies.end();
-  const bool full = int64_t(connections.size()) >= config.max_connections;
-  const bool share_used = !trusted && per_address[address] >= config.max_connections_per_address;
+  const auto is_full = [&] { return int64_t(connections.size()) >= config.max_connections; };
+  const auto is_share_used = [&] { return !trusted && per_address[address] >= config.max_connections_per_address; };
+  // Looking at all connections takes milliseconds where there are thousands, so only where it may matter.
+  if (is_full() || is_share_used()) forget_closed();
+  const bool full = is_full(), share_used = is_share_used();
   if ((full || share_used) && tls) {
     ++(full ? counts.refused_total : counts.refused_address);
     return;  // an answer would need a handshake
