@@ -103,14 +103,14 @@ TEST(ProgramEnvironment, AnswersEachEpisodeByOneWorker) {
   const Value turn = parse_json(R"({"role": "assistant", "content": "y"})");
   const std::vector<Environment::Beginning> begun{{0, row, 1}, {1, row, 1}, {2, row, 2}};
   const auto first = environment->begin(begun);
-  const std::vector<Environment::Turn> turns{{2, turn}, {1, turn}};
+  const std::vector<Environment::Turn> turns{{1, turn}, {2, turn}};
   const auto second = environment->step(turns);
   ASSERT_EQ(first.size(), 3u);
   ASSERT_EQ(second.size(), 2u);
   const auto said = [](const EnvironmentAnswer& answer) { return answer.messages.at(0).find("content")->scalar; };
   EXPECT_TRUE(said(first[1]).ends_with(" 1"));
-  EXPECT_EQ(said(first[2]), said(second[0]));
-  EXPECT_EQ(said(first[1]), said(second[1]));
+  EXPECT_EQ(said(first[1]), said(second[0]));
+  EXPECT_EQ(said(first[2]), said(second[1]));
   EXPECT_NE(said(first[0]).substr(0, said(first[0]).find(' ')), said(first[1]).substr(0, said(first[1]).find(' ')));
   EXPECT_FALSE(first[0].done);
   EXPECT_TRUE(second[0].done);

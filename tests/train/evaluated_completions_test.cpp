@@ -55,7 +55,7 @@ TEST(EvaluatedCompletions, TellTheRewardsOfHeldOutPrompts) {
   EXPECT_EQ(of("eval_examples"), (std::vector<double>{15, 15, 15}));
   EXPECT_EQ(of("eval_sampling/logp_difference"), (std::vector<double>{0, 0, 0}));
   EXPECT_EQ(of("eval_reward"), of("eval_rewards/contains/mean"));
-  EXPECT_EQ(of("eval_completions/mean_length").size(), 3u);
+  EXPECT_EQ(of("eval_completions/max_length"), (std::vector<double>{10, 10, 10}));
   for (const double reward : of("eval_reward")) EXPECT_TRUE(reward > 0 && reward < 1) << reward;
   EXPECT_NE(of("eval_reward")[0], of("eval_reward")[2]) << "the model has changed";
 }
