@@ -297,6 +297,28 @@ TEST(Engine, ParsesTheAnswerToAConversation) {
   EXPECT_EQ(one.text, "c d");
 }
 
+TEST(Engine, StopsAtStringsOutsideOfReasoningAlone) {
+  EngineSetup setup = story();
+  setup.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}";
+  setup.config.reasoning_parser = "deepseek_r1";
+  Request request = request_of("", 60);
+  request.prompt = Conversation{parse_json(R"([{"role": "user", "content": "Tom"}])")};
+  GuidedDecoding guided;
+  guided.choice = {"<think>a. b</think>c. d"};
+  request.sampling.guided_decoding = guided;
+  request.sampling.stop_token_ids = {2};
+  request.sampling.stop = config::Many<std::string>{". "};
+  {
+    const CompletionOutput one = Engine(setup).generate(request).outputs.at(0);
+    EXPECT_EQ(one.accumulated_text, "<think>a. b</think>c");
+    EXPECT_EQ(std::get<std::string>(one.stop_reason), ". ");
+    EXPECT_EQ(one.reasoning_content, "a. b");
+    EXPECT_EQ(one.text, "c");
+  }
+  setup.config.ignore_stop_strings_in_reasoning = false;
+  EXPECT_EQ(Engine(setup).generate(request).outputs.at(0).accumulated_text, "<think>a");
+}
+
 TEST(Engine, RefusesRequestsThatItCannotServe) {
   Engine engine(story());
   const auto refused = [&](const auto& change) {

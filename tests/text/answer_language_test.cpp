@@ -195,6 +195,42 @@ TEST(AnswerLanguage, MakesCallsAndContentInChannels) {
   EXPECT_EQ(read(*answer_language(format, content), call), Reading::refused);
 }
 
+// The text of an answer with a ^ where its reasoning begins or ends, in pieces of `size` bytes.
+std::string watched(const std::string& format, const std::string& answer, size_t size, const std::string& begun = "",
+                    Thinking thinking = Thinking::unset) {
+  ReasoningWatch watch({.tools = "", .reasoning = format}, begun, thinking);
+  std::string out;
+  bool open = watch.push("");
+  if (open) out += "^";
+  for (size_t at = 0; at < answer.size(); at += size) {
+    const std::string piece = answer.substr(at, size);
+    out += piece;
+    if (const bool now = watch.push(piece); now != open) open = now, out += "^";
+  }
+  return out;
+}
+
+TEST(ReasoningWatch, SeesWhereReasoningBeginsAndEnds) {
+  EXPECT_EQ(watched("deepseek_r1", "a</think>b<think>c</think>", 1), "^a</think>^b<think>c</think>");
+  EXPECT_EQ(watched("deepseek_r1", "<think>a</think>b", 1), "^<think>a</think>^b");
+  EXPECT_EQ(watched("deepseek_r1", "a</think>b", 1, "", Thinking::off), "a</think>b");
+  EXPECT_EQ(watched("qwen3", " \n<think>a</think>b", 1), " \n<think>^a</think>^b");
+  EXPECT_EQ(watched("qwen3", " <think>a</think>b", 100), " <think>a</think>b") << "the piece ends outside";
+  EXPECT_EQ(watched("qwen3", "<think>a</th", 100), "<think>a</th^");
+  EXPECT_EQ(watched("qwen3", "<thin> <think>a</think>b", 1), "<thin> <think>a</think>b");
+  EXPECT_EQ(watched("qwen3", "a</think>b", 1, "<think>\n"), "^a</think>^b");
+  EXPECT_EQ(watched("qwen3", "a</think>b", 1, "<think>\n\n</think>\n\n"), "a</think>b");
+  EXPECT_EQ(watched("", "<think>a</think>b", 1), "<think>a</think>b");
+  EXPECT_EQ(watched("gptoss",
+                    "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>analysis<|message|>b<|channel|>"
+                    "final<|message|>c",
+                    1),
+            "<|channel|>analysis^<|message|>a<|end|>^<|start|>assistant<|channel|>analysis^<|message|>b<|channel|>^"
+            "final<|message|>c");
+  EXPECT_EQ(watched("gptoss", "<|channel|>analysis<|message|>a<|channel|>analysis<|message|>b", 1),
+            "<|channel|>analysis^<|message|>a<|channel|>^analysis^<|message|>b");
+}
+
 TEST(ConstrainMarkers, MayBeSpecialTokens) {
   using namespace constrain;
   const std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(test::test_data("tokenizers/falcon_like.json.gz"));

@@ -169,7 +169,9 @@ struct EsurgeConfig {
         field<&C::silent_mode>("Log nothing."),
         field<&C::tool_parser>("Format in which the model writes tool calls."),
         field<&C::reasoning_parser>("Format in which the model writes its reasoning."),
-        field<&C::ignore_stop_strings_in_reasoning>("Ignore stop strings inside reasoning."),
+        field<&C::ignore_stop_strings_in_reasoning>(
+            "Stop strings end an answer only outside of its reasoning, which the conversation's reasoning_parser "
+            "finds."),
         field<&C::distributed_mode>("Serve over several hosts.", not_built("serving over several hosts")),
         field<&C::distributed_role>("Role of this host."),
         field<&C::distributed_service_name>("Service name under which the hosts find each other."),

@@ -75,6 +75,11 @@ class Answer {
   generation::Chain chain_;
   std::vector<TokenId> tokens_;
   std::optional<generation::AnswerText> text_;  // if the request wants text
+  struct Reasoning {
+    text::ReasoningWatch watch;
+    text::DecodeStream text;  // with special tokens, which its markers may be
+  };
+  std::optional<Reasoning> reasoning_;  // if stop strings do not count there
   std::vector<TokenLogprobs> logprobs_;
   double cumulative_logprob_ = 0;
   std::optional<PromptLookup> lookup_;  // nothing: no token is speculated

@@ -21,6 +21,8 @@ Answer::Answer(const PreparedRequest& prepared, int64_t choice, std::shared_ptr<
       tokens_(prepared.scheduled.prompt),
       draft_count_(lookup.max_drafts, lookup.price) {
   const SamplingParams& sampling = prepared.request.sampling;
+  if (prepared.reasoning)
+    reasoning_.emplace(*prepared.reasoning, text::DecodeStream(tokenizer, false, prepared.scheduled.prompt));
   if (tokenizer && sampling.detokenize)
     text_.emplace(std::move(tokenizer), prepared.stops, prepared.scheduled.prompt,
                   generation::AnswerText::Options{sampling.skip_special_tokens, sampling.include_stop_str_in_output});
@@ -97,7 +99,8 @@ void Answer::accept(TokenId token) {
     return;
   }
   if (text_) {
-    text_->push(token, generated() >= prepared_.request.sampling.min_tokens);
+    const bool reasons = reasoning_ && reasoning_->watch.push(reasoning_->text.push(token));
+    text_->push(token, !reasons && generated() >= prepared_.request.sampling.min_tokens);
     if (text_->stopped()) return end(FinishReason::stop);
   }
   if (generated() >= prepared_.scheduled.max_tokens) end(FinishReason::length);

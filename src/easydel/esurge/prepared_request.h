@@ -30,6 +30,7 @@ struct PreparedRequest {
   // Of a conversation: how its answer is parsed, and the part of the answer that the prompt ends with.
   text::OutputFormat format = {};
   std::string begun = {};
+  std::optional<text::ReasoningWatch> reasoning = {};  // stop strings count only outside of it; none: everywhere
 
   int64_t prompt_tokens() const { return int64_t(scheduled.prompt.size()); }
   bool is_end(TokenId token) const;

@@ -117,11 +117,13 @@ RequestPreparer::RequestPreparer(std::shared_ptr<const text::Tokenizer> tokenize
 
 void RequestPreparer::settle_format(PreparedRequest& prepared) const {
   const auto* chat = std::get_if<Conversation>(&prepared.request.prompt);
+  prepared.reasoning = prepared.request.reasoning;
   if (!chat) return;
   prepared.format = format_;
   const std::string text = renderer_->text(
       chat->messages, {.tools = chat->tools, .add_generation_prompt = true, .extra = chat->chat_template_kwargs});
   prepared.begun = text::begun_answer(text, format_);
+  prepared.reasoning.emplace(format_, prepared.begun, text::OutputOptions::Thinking::unset);
 }
 
 std::vector<TokenId> RequestPreparer::tokens_of(const Prompt& prompt) const {
@@ -168,6 +170,7 @@ void RequestPreparer::settle_config(PreparedRequest& prepared) const {
   prepared.stops.assign(sampling.stop.begin(), sampling.stop.end());
   prepared.stops.insert(prepared.stops.end(), config_.extra_stops.begin(), config_.extra_stops.end());
   prepared.stops.insert(prepared.stops.end(), config.stop_strings.begin(), config.stop_strings.end());
+  if (prepared.stops.empty() || !config_.ignore_stop_strings_in_reasoning) prepared.reasoning.reset();
   if (!prepared.stops.empty() && !tokenizer_) refuse("stop", "stop strings need a tokenizer", "stop by stop_token_ids");
   check_together(config);
 }

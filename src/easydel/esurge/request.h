@@ -41,6 +41,8 @@ struct Request {
   // A constraint on the answer that a document cannot say, instead of sampling.guided_decoding.
   std::optional<text::constrain::Language> constraint = {};
   std::optional<ReasoningBudget> reasoning_budget = {};
+  // Of a prompt that is not a conversation: where its answer is reasoning. See ignore_stop_strings_in_reasoning.
+  std::optional<text::ReasoningWatch> reasoning = {};
 };
 
 // A request as a document: {"prompt": text or ids | "prompt_token_ids": ids | "messages": list, "tools"?: list,

@@ -32,8 +32,9 @@ std::string AnswerText::push(text::TokenId token, bool may_stop) {
   if (can_stop_) tokens_.push_back(token);
   const std::string decoded = decoder_->push(token);
   if (!may_stop) {
-    text_ += decoded;
-    return decoded;
+    const std::string piece = stops_.finish() + decoded;
+    text_ += piece;
+    return piece;
   }
   const std::string piece = add(stops_.push(decoded));
   if (stopped() || !piece.empty() || !stop_is_held()) return piece;

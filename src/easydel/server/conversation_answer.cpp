@@ -93,6 +93,7 @@ ConversationAnswer prepare_conversation(const RouteContext& context, const Api& 
   rules.begun = reading->options.begun;
   rules.thinking = reading->options.thinking;
   part.request.constraint = text::answer_language(reading->format, rules);
+  part.request.reasoning.emplace(reading->format, rules.begun, rules.thinking);
   if (request.chat.thinking_budget)
     if (auto end = text::reasoning_end(reading->format, rules.begun, rules.thinking))
       part.request.reasoning_budget = {*request.chat.thinking_budget, *std::move(end)};

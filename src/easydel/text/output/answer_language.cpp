@@ -238,6 +238,64 @@ std::optional<ReasoningEnd> reasoning_end(const OutputFormat& format, const std:
   return out;
 }
 
+ReasoningWatch::ReasoningWatch(const OutputFormat& format, const std::string& begun, OutputOptions::Thinking thinking) {
+  const ReasoningFormat* const reasoning = reasoning_of(format);
+  if (!reasoning) return;
+  if (reasoning->harmony) {
+    again_ = true, state_ = State::may_begin;
+    opens_ = {"<|channel|>analysis"}, closes_ = {"<|end|>", "<|start|>", "<|channel|>"};
+    push(begun);
+    return;
+  }
+  opens_.assign(reasoning->opens.begin(), reasoning->opens.end());
+  closes_.assign(reasoning->closes.begin(), reasoning->closes.end());
+  closes_.insert(closes_.end(), reasoning->calls.begin(), reasoning->calls.end());
+  const Beginning beginning = beginning_of(*reasoning, begun, thinking);
+  state_ = beginning == Beginning::inside      ? State::inside
+           : beginning == Beginning::may_begin ? State::may_begin
+                                               : State::over;
+}
+
+// Whether the answer begins with reasoning, as far as it can be told.
+bool ReasoningWatch::begins() {
+  const size_t start = std::min(text_.find_first_not_of(" \n\r\t"), text_.size());
+  const std::string_view rest = std::string_view(text_).substr(start);
+  size_t length = 0;
+  bool open = false;  // it may still become a marker
+  for (const std::string_view marker : opens_) {
+    if (rest.starts_with(marker)) length = std::max(length, marker.size());
+    open |= marker.starts_with(rest);
+  }
+  if (length > 0)
+    state_ = State::inside, text_.erase(0, start + length);
+  else if (!open)
+    state_ = State::over;
+  return length > 0;
+}
+
+bool ReasoningWatch::push(std::string_view piece) {
+  if (state_ == State::over) return false;
+  text_ += piece;
+  if (state_ == State::may_begin && !again_ && !begins()) return false;
+  while (true) {
+    const auto& markers = state_ == State::inside ? closes_ : opens_;
+    size_t first = std::string::npos, length = 0, longest = 0;
+    for (const std::string_view marker : markers) {
+      if (const size_t at = text_.find(marker); at < first) first = at, length = marker.size();
+      longest = std::max(longest, marker.size());
+    }
+    if (first == std::string::npos) {
+      text_.erase(0, text_.size() - std::min(text_.size(), longest - 1));
+      return state_ == State::inside;
+    }
+    const bool was_inside = state_ == State::inside;
+    state_ = !was_inside ? State::inside : again_ ? State::may_begin : State::over;
+    // The marker that ends a channel may begin the next one.
+    text_.erase(0, was_inside && again_ ? first : first + length);
+    if (state_ == State::over) return false;
+  }
+}
+
 std::optional<constrain::Language> answer_language(const OutputFormat& format, const AnswerRules& rules) {
   const bool strict = std::ranges::any_of(rules.tools, [](const Value* tool) { return is_strict(*tool); });
   const bool calls_matter = rules.required || strict || rules.restricted || (rules.content && !rules.tools.empty());

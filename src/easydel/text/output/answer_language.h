@@ -2,8 +2,10 @@
 // the model's own format.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "easydel/base/document.h"
@@ -32,6 +34,24 @@ struct ReasoningEnd {
 // nullopt: there is no reasoning. UserError: it cannot be ended from outside.
 std::optional<ReasoningEnd> reasoning_end(const OutputFormat& format, const std::string& begun,
                                           OutputOptions::Thinking thinking);
+
+// Whether an answer is in its reasoning, while its text comes. Of a format without reasoning it never is.
+class ReasoningWatch {
+ public:
+  // `begun`, `thinking`: as in OutputOptions.
+  ReasoningWatch(const OutputFormat& format, const std::string& begun, OutputOptions::Thinking thinking);
+  // Adds text of the answer, with its special tokens. Returns whether reasoning is open behind it.
+  bool push(std::string_view piece);
+
+ private:
+  enum class State : uint8_t { may_begin, inside, over };
+  bool begins();
+
+  State state_ = State::over;
+  std::vector<std::string_view> opens_, closes_;
+  bool again_ = false;  // channels: reasoning may begin anywhere, and more than once
+  std::string text_;    // that may be the beginning of a marker
+};
 
 // nullopt: the answer is free. UserError: the format's calls or reasoning cannot be constrained, but have to be.
 std::optional<constrain::Language> answer_language(const OutputFormat& format, const AnswerRules& rules);
