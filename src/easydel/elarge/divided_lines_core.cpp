@@ -6,6 +6,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
+#include "easydel/base/error_document.h"
 #include "easydel/elarge/divided_lines.h"
 
 namespace easydel::elarge {
@@ -62,14 +63,6 @@ std::vector<std::string> exchanged(const collective::Group& group, const std::st
   return out;
 }
 
-Value described(const UserError& error) {
-  Value out = Value::map();
-  out.set("where", Value::text(error.where));
-  out.set("problem", Value::text(error.problem));
-  out.set("remedy", Value::text(error.remedy));
-  return out;
-}
-
 }  // namespace
 
 void answer_divided(const collective::Team& team, const std::vector<std::string>& lines, const AnswerOwnLines& answer,
@@ -101,13 +94,12 @@ void answer_divided(const collective::Team& team, const std::vector<std::string>
       on_answer(numbers[line], text);
     });
   } catch (const UserError& error) {
-    message.set("failed", described(error));
+    message.set("failed", error_document(error));
   }
   message.set("answers", std::move(answers));
   for (const std::string& text : exchanged(team.all(), to_json(message))) {
     const Value other = parse_json(text, "another rank's answers");
-    if (const Value* const failed = other.find("failed"))
-      refuse(failed->find("where")->scalar, failed->find("problem")->scalar, failed->find("remedy")->scalar);
+    if (const Value* const failed = other.find("failed")) rethrow(*failed);
     const std::vector<Value>& given = other.find("answers")->items;
     for (size_t i = 0; i + 1 < given.size(); i += 2)
       if (const auto line = size_t(given[i].as_int().value()); !is_own[line]) on_answer(line, given[i + 1].scalar);

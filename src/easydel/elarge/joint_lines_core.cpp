@@ -7,6 +7,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
+#include "easydel/base/error_document.h"
 
 namespace easydel::elarge {
 namespace {
@@ -28,14 +29,6 @@ void send(const collective::Team& team, const char* key, Value value) {
   Value message = Value::map();
   message.set(key, std::move(value));
   sent(team.all(), to_json(message));
-}
-
-Value failure(const std::string& where, const std::string& problem, const std::string& remedy) {
-  Value out = Value::map();
-  out.set("where", Value::text(where));
-  out.set("problem", Value::text(problem));
-  out.set("remedy", Value::text(remedy));
-  return out;
 }
 
 Value request_of(const std::vector<std::string>& lines, const LineSettings& settings) {
@@ -81,8 +74,7 @@ Value JointLines::run(const collective::Team& team, const std::function<Value()>
       const Value message = parse_json(sent(team.all(), ""), "the first rank's message");
       if (const Value* const request = message.find("request")) answer_request(*request, answer);
       if (const Value* const result = message.find("result")) return *result;
-      if (const Value* const failed = message.find("failed"))
-        refuse(failed->find("where")->scalar, failed->find("problem")->scalar, failed->find("remedy")->scalar);
+      if (const Value* const failed = message.find("failed")) rethrow(*failed);
     }
   }
   team_ = &team;
@@ -91,7 +83,7 @@ Value JointLines::run(const collective::Team& team, const std::function<Value()>
     result = work();
   } catch (const UserError& error) {
     team_ = nullptr;
-    send(team, "failed", failure(error.where, error.problem, error.remedy));
+    send(team, "failed", error_document(error));
     throw;
   }
   team_ = nullptr;

@@ -197,16 +197,7 @@ void LiveRequest::parse(CompletionOutput& output) const {
   text::Message message = text::parse_output(output.text, prepared.format, std::move(options));
   output.text = std::move(message.content);
   output.reasoning_content = std::move(message.reasoning);
-  for (const text::ToolCall& call : message.tool_calls) {
-    Value function = Value::map(), one = Value::map();
-    function.set("name", Value::text(call.name));
-    function.set("arguments", Value::text(call.arguments));
-    if (!call.id.empty()) one.set("id", Value::text(call.id));
-    one.set("type", Value::text("function"));
-    one.set("function", std::move(function));
-    if (output.tool_calls.is_null()) output.tool_calls = Value::list();
-    output.tool_calls.items.push_back(std::move(one));
-  }
+  if (!message.tool_calls.empty()) output.tool_calls = text::tool_calls_document(message.tool_calls);
 }
 
 RequestOutput LiveRequest::output(double now) {

@@ -23,17 +23,7 @@ Value message_of(const text::Message& turn) {
   Value out = text_message("assistant", turn.content);
   if (!turn.reasoning.empty()) out.set("reasoning_content", Value::text(turn.reasoning));
   if (turn.tool_calls.empty()) return out;
-  Value calls = Value::list();
-  for (const text::ToolCall& call : turn.tool_calls) {
-    Value function = Value::map(), one = Value::map();
-    function.set("name", Value::text(call.name));
-    function.set("arguments", Value::text(call.arguments));
-    if (!call.id.empty()) one.set("id", Value::text(call.id));
-    one.set("type", Value::text("function"));
-    one.set("function", std::move(function));
-    calls.items.push_back(std::move(one));
-  }
-  out.set("tool_calls", std::move(calls));
+  out.set("tool_calls", text::tool_calls_document(turn.tool_calls));
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "easydel/base/error.h"
+#include "easydel/base/error_document.h"
 #include "easydel/train/grpo_config.h"
 
 namespace easydel::train {
@@ -32,14 +33,6 @@ std::vector<EnvironmentAnswer> answers_in(const Value& document) {
   return out;
 }
 
-Value document_of(const UserError& error) {
-  Value out = Value::map();
-  out.set("where", Value::text(error.where));
-  out.set("problem", Value::text(error.problem));
-  out.set("remedy", Value::text(error.remedy));
-  return out;
-}
-
 }  // namespace
 
 std::string text_of_first_rank(std::string text, const collective::Group& ranks) {
@@ -59,11 +52,10 @@ std::vector<EnvironmentAnswer> SharedEnvironment::shared(const Ask& ask) {
   if (ranks_.rank() == 0) try {
       text = to_json(document_of(ask()));
     } catch (const UserError& error) {
-      text = to_json(document_of(error));
+      text = to_json(error_document(error));
     }
   const Value document = parse_json(text_of_first_rank(std::move(text), ranks_), "answers of the environment");
-  if (document.is_map())
-    refuse(document.find("where")->scalar, document.find("problem")->scalar, document.find("remedy")->scalar);
+  if (document.is_map()) rethrow(document);
   return answers_in(document);
 }
 

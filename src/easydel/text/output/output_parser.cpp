@@ -110,6 +110,20 @@ Message parse_output(std::string_view text, const OutputFormat& format, OutputOp
   return out;
 }
 
+Value tool_calls_document(const std::vector<ToolCall>& calls) {
+  Value out = Value::list();
+  for (const ToolCall& call : calls) {
+    Value function = Value::map(), one = Value::map();
+    function.set("name", Value::text(call.name));
+    function.set("arguments", Value::text(call.arguments));
+    if (!call.id.empty()) one.set("id", Value::text(call.id));
+    one.set("type", Value::text("function"));
+    one.set("function", std::move(function));
+    out.items.push_back(std::move(one));
+  }
+  return out;
+}
+
 std::vector<std::string> tool_parser_names() { return names_of(tool_formats()); }
 std::vector<std::string> reasoning_parser_names() { return names_of(reasoning_formats()); }
 

@@ -16,6 +16,9 @@ struct ToolCall {
   std::string arguments;  // JSON, spaced as Python's json.dumps
 };
 
+// The calls as a list of OpenAI's objects {id, type, function: {name, arguments}}; those without an id have none.
+Value tool_calls_document(const std::vector<ToolCall>& calls);
+
 struct Message {
   std::string content, reasoning;
   std::vector<ToolCall> tool_calls;
