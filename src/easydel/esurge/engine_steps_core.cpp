@@ -36,7 +36,8 @@ void StepEngine::Parts::look_drafts_up() {
   const std::lock_guard lock(mutex);
   for (const auto& [id, request] : live)
     for (size_t choice = 0; choice < request->answers.size(); ++choice) {
-      // None, too: those of a step that had no room for the sequence are forgotten.
+      // An empty proposal matters as well: it clears drafts that the scheduler still has from a step without room for
+      // the sequence.
       const auto& found = request->answers[choice]->propose(scheduler.running());
       scheduler.propose({id, int64_t(choice)}, int64_t(found.size()));
     }

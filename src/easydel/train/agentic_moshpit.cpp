@@ -52,7 +52,7 @@ class AgenticMoshpit final : public Grpo {
              str("name a format, such as hermes"));
   }
 
-  // A text is what a user says.
+  // A prompt that is plain text becomes the message of a user.
   data::Prepared prepare(const data::TypedRow& given) const override {
     data::TypedRow row = given;
     Value messages = Value::list();

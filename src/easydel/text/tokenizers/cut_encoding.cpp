@@ -6,7 +6,7 @@
 namespace easydel::text {
 namespace {
 
-// How many of the first tokens of two parts stay.
+// How many tokens each text of a pair keeps, counted from its beginning, so that both together have at most `most`.
 std::pair<int64_t, int64_t> cut_pair(int64_t first, int64_t second, int64_t most) {
   if (first + second <= most) return {first, second};
   const bool swapped = first > second;

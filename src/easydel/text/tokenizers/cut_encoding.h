@@ -10,8 +10,8 @@ namespace easydel::text {
 
 int64_t added_tokens(const Encoding& encoding);  // that the tokenizer put around the text
 
-// A text, or a pair, of at most `most` tokens: the longer text loses its end first, and what the tokenizer added stays.
-// Nothing: that alone is as many.
+// The encoding of a text, or of a pair of texts, shortened to at most `most` tokens: the longer text loses its end
+// first, and the tokens that the tokenizer added stay. nullopt if no token of a text would be left beside those.
 std::optional<Encoding> cut_encoding(const Encoding& encoding, int64_t most);
 
 }  // namespace easydel::text
