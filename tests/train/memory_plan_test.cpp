@@ -38,6 +38,8 @@ TEST(MemoryPlan, AddsWhatIsThereAtTheSameTime) {
   plan.before = 0;
   plan.tokens = plan.labelled = 100, plan.pairs = 50 * 50 * 2, plan.activations.per_pair = 4;
   EXPECT_EQ(plan.activation_bytes(), 500 + 100'000 + 2000 + 20'000);
+  plan.longest_pairs = 50 * 50, plan.activations.per_longest_pair = 2;
+  EXPECT_EQ(plan.activation_bytes(), 500 + 100'000 + 2000 + 20'000 + 5'000);
 }
 
 TEST(MemoryPlan, SaysEachPart) {
@@ -92,7 +94,8 @@ TEST(ActivationCount, ReadsTheShapesOfEachKindOfConfig) {
   EXPECT_EQ(counted_activations(llama, setting).per_token, all / 2);
   EXPECT_EQ(counted_activations(llama, setting).per_pair, 0);
   setting.keeps_scores = true;
-  EXPECT_EQ(counted_activations(llama, setting).per_pair, 4.0 * 9 * 32);
+  EXPECT_EQ(counted_activations(llama, setting).per_pair, 4.0 * 9 * 30);
+  EXPECT_EQ(counted_activations(llama, setting).per_longest_pair, 4.0 * 9 * 2);
   setting.checkpointing = nn::Checkpointing::nothing_saveable;
   EXPECT_LT(counted_activations(llama, setting).per_token, all / 2 / 5);
 }

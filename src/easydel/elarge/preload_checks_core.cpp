@@ -102,7 +102,8 @@ void check_memory(const Config& config, const models::CheckedModel& model,
         std::clamp<int64_t>(trainer.total_batch_size / plan.micro_batches / data_ranks, 1, rows.tokens / length);
     plan.tokens = examples * length;
     plan.labelled = plan.tokens * rows.labelled / std::max<int64_t>(rows.tokens, 1);
-    plan.pairs = examples * length * length;
+    plan.longest_pairs = length * length;
+    plan.pairs = examples * plan.longest_pairs;
     plan.activations = train::counted_activations(
         train::layer_shapes(text),
         {.checkpointing = nn::checkpoint_policy(config.base_config.values.gradient_checkpointing,
@@ -113,7 +114,8 @@ void check_memory(const Config& config, const models::CheckedModel& model,
          .rows_in_chunk = trainer.loss().chunk_token_size.value_or(0)});
     log::debug("counted from shapes, activations need ", train::bytes_text(plan.activation_bytes()));
     // It is only counted, from the first rows; when the model is there, it is measured.
-    for (double* cost : {&plan.activations.per_token, &plan.activations.per_pair}) *cost *= 0.85;
+    train::ActivationCost& cost = plan.activations;
+    for (double* one : {&cost.per_token, &cost.per_pair, &cost.per_longest_pair}) *one *= 0.85;
   }
   if (plan.total() <= free->bytes) return;
   std::vector<std::string> keys =

@@ -245,6 +245,11 @@ class KeptMemory final : public c10::Allocator {
   void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
 };
 
+KeptMemory& kept_memory() {
+  static KeptMemory* const one = new KeptMemory;  // outlives every tensor
+  return *one;
+}
+
 }  // namespace
 
 size_t block_bytes(size_t bytes) {
@@ -252,10 +257,8 @@ size_t block_bytes(size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-void use_kept_memory() {
-  static KeptMemory* const one = new KeptMemory;
-  c10::SetCPUAllocator(one, /*priority=*/1);
-}
+void use_kept_memory() { c10::SetCPUAllocator(&kept_memory(), /*priority=*/1); }
+bool kept_memory_is_used() { return c10::GetCPUAllocator() == &kept_memory(); }
 
 PeakWatch::PeakWatch() { watched_bytes = watched_peak = 0, watched = true; }
 PeakWatch::~PeakWatch() { watched = false; }

@@ -18,6 +18,7 @@ struct MemoryUse {
 // From now on new CPU tensors of this process are allocated here. May be called again; thread-safe. Existing tensors
 // keep their memory. A library inside another program should not call it: that is the program's choice.
 void use_kept_memory();
+bool kept_memory_is_used();  // so that PeakWatch counts, whatever the tensors' sizes
 MemoryUse memory_use();
 
 // How much more memory CPU tensors of any size need at most than when it was made. One at a time; nothing without

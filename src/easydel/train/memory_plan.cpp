@@ -9,9 +9,10 @@
 
 namespace easydel::train {
 
-double ActivationCost::at(int64_t tokens, int64_t labelled, int64_t pairs) const {
+double ActivationCost::at(int64_t tokens, int64_t labelled, int64_t pairs, int64_t longest_pairs) const {
   const int64_t rows = rows_in_chunk > 0 ? std::min(labelled, rows_in_chunk) : labelled;
-  return std::max(0.0, fixed + per_token * double(tokens) + per_pair * double(pairs) + per_logit_row * double(rows));
+  return std::max(0.0, fixed + per_token * double(tokens) + per_pair * double(pairs) +
+                           per_longest_pair * double(longest_pairs) + per_logit_row * double(rows));
 }
 
 int64_t MemoryPlan::total() const {
@@ -57,7 +58,7 @@ std::vector<std::string> what_would_fit(const MemoryPlan& plan, int64_t bytes, c
   if (!choices.recomputes) {
     other = plan;
     other.activations.per_token *= 0.15;  // about what remains: the inputs of the layers
-    other.activations.per_pair *= 0.15;
+    other.activations.per_pair *= 0.15;   // those of one sequence are still worked on
     if (other.total() <= bytes) out.emplace_back("base_config.values.gradient_checkpointing: nothing_saveable");
   }
   for (int64_t length = choices.longest / 2; length >= 64; length /= 2) {
@@ -66,6 +67,7 @@ std::vector<std::string> what_would_fit(const MemoryPlan& plan, int64_t bytes, c
     other.tokens = std::min(plan.tokens, int64_t(double(plan.tokens) * share));
     other.labelled = std::min(plan.labelled, other.tokens);
     other.pairs = int64_t(double(plan.pairs) * share * share);
+    other.longest_pairs = int64_t(double(plan.longest_pairs) * share * share);
     if (other.total() > bytes) continue;
     out.push_back(str("trainer.max_length: ", length));
     break;
@@ -124,7 +126,11 @@ ActivationCost counted_activations(const LayerShapes& shapes, const StepSetting&
   const bool recomputes = setting.checkpointing.kind == nn::Checkpointing::nothing_saveable;
   out.last_layer = last_layer_bytes(shapes, setting.element_bytes);
   out.per_token = recomputes ? layers * input + layer : layers * layer;
-  if (setting.keeps_scores) out.per_pair = 4.0 * double(shapes.heads) * (recomputes ? 3 : layers + 2);  // always fp32
+  if (setting.keeps_scores) {
+    const double scores = 4.0 * double(shapes.heads);  // always fp32
+    out.per_pair = scores * (recomputes ? 1 : layers);
+    out.per_longest_pair = 2 * scores;
+  }
   out.per_logit_row = 2.0 * 4 * double(setting.vocabulary);
   out.rows_in_chunk = setting.rows_in_chunk > 0 ? setting.rows_in_chunk : chunk_rows(setting.vocabulary);
   return out;

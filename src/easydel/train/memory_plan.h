@@ -14,11 +14,12 @@ namespace easydel::train {
 // What a micro-batch of `tokens` keeps for its backward: measured with few tokens, and then by the number of tokens.
 struct ActivationCost {
   double fixed = 0, per_token = 0;
-  double last_layer = 0;      // per token: of the layer whose backward comes last, when all gradients are there
-  double per_pair = 0;        // of two tokens of one sequence: attention that keeps its scores
-  double per_logit_row = 0;   // of a row of logits and its gradient
-  int64_t rows_in_chunk = 0;  // at most so many rows of logits are computed at once; 0: all
-  double at(int64_t tokens, int64_t labelled, int64_t pairs) const;
+  double last_layer = 0;        // per token: of the layer whose backward comes last, when all gradients are there
+  double per_pair = 0;          // of two tokens of one sequence: attention that keeps its scores
+  double per_longest_pair = 0;  // the same in the longest sequence alone: what the backward of its scores needs beside
+  double per_logit_row = 0;     // of a row of logits and its gradient
+  int64_t rows_in_chunk = 0;    // at most so many rows of logits are computed at once; 0: all
+  double at(int64_t tokens, int64_t labelled, int64_t pairs, int64_t longest_pairs) const;
   double at_end(int64_t tokens) const { return fixed + last_layer * double(tokens); }
 };
 
@@ -32,11 +33,12 @@ struct MemoryPlan {
   int64_t rest = 0;                  // data, tokenizer, the program and its libraries
   int64_t tokens = 0, labelled = 0;  // of the largest micro-batch
   int64_t pairs = 0;                 // sum of the squares of its sequences' lengths
+  int64_t longest_pairs = 0;         // the square of the longest
   int64_t micro_batches = 1;
   ActivationCost activations;
   int64_t before = 0;  // the peak so far, for example of loading
 
-  int64_t activation_bytes() const { return int64_t(activations.at(tokens, labelled, pairs)); }
+  int64_t activation_bytes() const { return int64_t(activations.at(tokens, labelled, pairs, longest_pairs)); }
   // Gradients are complete only when the activations of a single micro-batch are gone, except those of the first layer.
   int64_t total() const;
   std::string text() const;  // "about 3.02 GB: weights 1.08 GB, ..."

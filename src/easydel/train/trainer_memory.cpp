@@ -39,6 +39,12 @@ int64_t copy_bytes(const nn::ParameterTable& table) {
   return bytes;
 }
 
+// Of the computation's dtype.
+int64_t element_bytes(const models::Model& model) {
+  const auto& entries = model.parameters().entries();
+  return entries.empty() ? 4 : int64_t(c10::elementSize(entries.front().compute));
+}
+
 // Tokens of each of the example's sequences, `tokens` of all together, with few labels.
 data::Example shortened(const data::Example& whole, int64_t tokens) {
   data::Example out;
@@ -85,18 +91,19 @@ int64_t pairs_of(const data::Example& example) {
 
 }  // namespace
 
-// Forward and backward of micro-batches of a few tokens. No weight changes.
+// Forward and backward of micro-batches of a few tokens. No weight changes. What was counted stays where examples are
+// too short for it.
 void Trainer::measure_activations(const data::Example& example) {
   struct Trial {
     double tokens, pairs, bytes;
   };
-  const auto trial = [&](int64_t tokens) {
+  const auto trial = [&](int64_t tokens, size_t copies = 1) {
     const data::Example few = shortened(example, tokens);
-    const RankBatch part = rank_batch_of(MicroBatch{&few});
+    const RankBatch part = rank_batch_of(MicroBatch(copies, &few));
     const tensor::PeakWatch watch;
     const Loss loss = loss_of(part, forwarding(true), 1);
     loss.sum.backward();
-    return Trial{double(few.tokens.size()), double(pairs_of(few)), double(watch.bytes())};
+    return Trial{double(copies * few.tokens.size()), double(copies) * double(pairs_of(few)), double(watch.bytes())};
   };
   // A model with a table of positions may have fewer of them than the longest trial's tokens.
   const int64_t positions = parts_.model->max_positions();
@@ -104,26 +111,32 @@ void Trainer::measure_activations(const data::Example& example) {
       positions > 0 ? std::min(trial_tokens, positions * int64_t(example.lengths.size()) / 4) : trial_tokens;
   trial(smallest);  // makes gradients and copies of the weights
   const Trial low = trial(smallest), middle = trial(2 * smallest), high = trial(4 * smallest);
+  const bool keeps_scores = parts_.model->attention() == ops::AttentionMechanism::vanilla;
+  const Trial twice = keeps_scores ? trial(4 * smallest, 2) : Trial{};
   optimizer_->drop_gradients();
   if (middle.tokens <= low.tokens || high.tokens <= middle.tokens || middle.bytes <= low.bytes) return;
-  ActivationCost& cost = plan_.memory.activations;
+  ActivationCost cost;
   const auto per_token = [](const Trial& a, const Trial& b) { return (b.bytes - a.bytes) / (b.tokens - a.tokens); };
   const auto pairs_per_token = [](const Trial& a, const Trial& b) {
     return (b.pairs - a.pairs) / (b.tokens - a.tokens);
   };
   // Scores of all pairs grow with the square.
-  const double more = per_token(middle, high) - per_token(low, middle);
-  if (more > 0 && parts_.model->attention() == ops::AttentionMechanism::vanilla)
-    cost.per_pair = more / (pairs_per_token(middle, high) - pairs_per_token(low, middle));
-  cost.per_token = per_token(low, middle) - cost.per_pair * pairs_per_token(low, middle);
-  const auto& entries = parts_.model->parameters().entries();
-  cost.last_layer = last_layer_bytes(layer_shapes(parts_.model->config()),
-                                     entries.empty() ? 4 : int64_t(c10::elementSize(entries.front().compute)));
+  const double more = std::max(0.0, per_token(middle, high) - per_token(low, middle));
+  const double per_pair = keeps_scores ? more / (pairs_per_token(middle, high) - pairs_per_token(low, middle)) : 0;
+  cost.per_token = per_token(low, middle) - per_pair * pairs_per_token(low, middle);
+  cost.last_layer = last_layer_bytes(layer_shapes(parts_.model->config()), element_bytes(*parts_.model));
   const int64_t vocabulary = parts_.model->vocabulary();
   cost.per_logit_row = 2.0 * 4 * double(vocabulary);
   cost.rows_in_chunk = config().loss().chunk_token_size.value_or(chunk_rows(vocabulary));
-  cost.fixed = std::max(0.0, low.bytes - cost.per_token * low.tokens - cost.per_pair * low.pairs -
-                                 cost.per_logit_row * double(trial_labels));
+  const double logits = cost.per_logit_row * double(trial_labels);
+  if (keeps_scores) {
+    // All sequences' scores are kept, and those of one are worked on.
+    const double kept = twice.bytes - high.bytes - cost.per_token * high.tokens - logits;
+    cost.per_pair = std::clamp(kept / high.pairs, 0.0, per_pair);
+    cost.per_longest_pair = (per_pair - cost.per_pair) * double(example.lengths.size());
+  }
+  cost.fixed = std::max(0.0, low.bytes - cost.per_token * low.tokens - per_pair * low.pairs - logits);
+  plan_.memory.activations = cost;
 }
 
 void Trainer::plan_memory() {
@@ -157,19 +170,26 @@ void Trainer::plan_memory() {
     memory.tokens = sizes.sequences / ranks * length;
     memory.labelled = sizes.sequences / ranks * sizes.completion_tokens;
     memory.pairs = memory.tokens * length;
+    memory.longest_pairs = length * length;
   }
-  const bool measurable = parts_.model->device() == at::kCPU && tensor::memory_use().peak > 0 && longest.tokens >= 0;
+  const bool measurable = parts_.model->device() == at::kCPU && tensor::kept_memory_is_used() && longest.tokens >= 0;
+  if (longest.tokens >= 0) memory.longest_pairs = longest.tokens * longest.tokens;
+  memory.activations =
+      counted_activations(layer_shapes(parts_.model->config()),
+                          {.checkpointing = parts_.checkpointing,
+                           .element_bytes = element_bytes(*parts_.model),
+                           .keeps_scores = parts_.model->attention() == ops::AttentionMechanism::vanilla,
+                           .vocabulary = parts_.model->vocabulary(),
+                           .rows_in_chunk = config().loss().chunk_token_size.value_or(0)});
   if (measurable) {
     const std::vector<MicroBatch> micro_batches = source_->step(longest.step);
     const data::Example& example = *micro_batches[longest.micro][longest.example];
     measure_activations(example);
     // Sizes do not say that an example has several sequences; the longest one stands for all.
-    memory.pairs = int64_t(double(memory.pairs) * double(pairs_of(example)) /
-                           double(std::max<int64_t>(1, longest.tokens * longest.tokens)));
-  } else {
-    memory.activations =
-        counted_activations(layer_shapes(parts_.model->config()),
-                            {.checkpointing = parts_.checkpointing, .vocabulary = parts_.model->vocabulary()});
+    memory.pairs =
+        int64_t(double(memory.pairs) * double(pairs_of(example)) / double(std::max<int64_t>(1, memory.longest_pairs)));
+    const int64_t length = *std::ranges::max_element(example.lengths);
+    memory.longest_pairs = length * length;
   }
   for (const nn::Entry& entry : parts_.model->parameters().entries())
     if (entry.trainable && entry.shard.defined() && (entry.head || entry.role == nn::Role::embedding))
@@ -182,13 +202,12 @@ void Trainer::plan_memory() {
   const std::optional<FreeMemory> free = free_memory();
   const int64_t most = free ? free->bytes + resident_bytes() : std::numeric_limits<int64_t>::max();
   if (!ranks_.any(measurable && memory.total() > most)) return;
-  const auto& entries = parts_.model->parameters().entries();
   const std::vector<std::string> keys =
       what_would_fit(memory, most,
                      {.accumulation = micro_batches_of(plan_.update, ranks_.parts()),
                       .longest = plan_.longest,
                       .recomputes = parts_.checkpointing.kind == nn::Checkpointing::nothing_saveable,
-                      .is_fp32 = !entries.empty() && entries.front().compute == at::kFloat});
+                      .is_fp32 = element_bytes(*parts_.model) == 4});
   refuse("memory",
          str("the run needs ", memory.text(), "; ",
              free ? str(free->limit, " leaves ", bytes_text(most)) : std::string("another rank has less")),
