@@ -82,9 +82,11 @@ TEST(PrefixIndex, SharesNothingBetweenRoots) {
 TEST(PrefixIndex, ComputesAWholePromptWhereItsScoresAreWanted) {
   IndexedEngine engine({full_group()});
   SchedulerRequest request = request_of(text_of(9));
-  request.whole_prompt = true;
+  request.max_cached_tokens = 0;
   EXPECT_EQ(engine.cached(request), 0);
   EXPECT_EQ(engine.cached(request), 0);
+  request.max_cached_tokens = 5;
+  EXPECT_EQ(engine.cached(request), 5) << "scores of the others are wanted";
   EXPECT_EQ(engine.cached(text_of(9)), 8) << "its pages are in the index";
 }
 

@@ -20,7 +20,8 @@ PreparedRequest prepare(const Request& request, const EsurgeConfig& config = {},
                         const char* folder = "stories260K-hf") {
   generation::GenerationConfig defaults;
   defaults.eos_token_id = {2};
-  return RequestPreparer(tokenizer_of(folder), config, context, vocabulary, defaults, std::nullopt).prepare(request);
+  return RequestPreparer(tokenizer_of(folder), config, context, vocabulary, defaults, std::nullopt, "")
+      .prepare(request);
 }
 PreparedRequest prepare(const char* json) { return prepare(read_request(parse_json(json))); }
 std::string problem(const char* json) {
@@ -36,6 +37,41 @@ TEST(PreparedRequest, FitsThePromptAndTheAnswerIntoTheContext) {
   EXPECT_EQ(capped.scheduled.max_tokens, 124);
   EXPECT_EQ(capped.capped_tokens, 876);
   EXPECT_EQ(prepare(R"({"prompt": [5], "sampling": {"max_tokens": null}})").scheduled.max_tokens, 127);
+}
+
+TEST(PreparedRequest, ReadsAContinuationAfterTheRightEndOfItsContext) {
+  const PreparedRequest whole = prepare(R"({"prompt": [5, 6, 7], "continuation_token_ids": [8, 9]})");
+  EXPECT_EQ(whole.scheduled.prompt, (std::vector<TokenId>{5, 6, 7, 8})) << "the last token is only predicted";
+  EXPECT_EQ(whole.first_score(), 2);
+  EXPECT_EQ(whole.scheduled.max_cached_tokens, 2);
+  Request request;
+  request.prompt = std::vector<TokenId>(200, 5);
+  request.continuation = std::vector<TokenId>(100, 6);
+  const PreparedRequest cut = prepare(request);
+  EXPECT_EQ(cut.prompt_tokens(), context);
+  EXPECT_EQ(cut.truncated_tokens, 299 - context);
+  EXPECT_EQ(cut.first_score(), 28);
+}
+
+TEST(PreparedRequest, RefusesAContinuationThatCannotBeScored) {
+  EXPECT_EQ(problem(R"({"prompt": [5], "continuation_token_ids": []})"), "continuation: has no tokens");
+  EXPECT_EQ(problem(R"({"prompt": [], "continuation_token_ids": [5]})"),
+            "prompt: has no tokens\n    give at least one token, such as the tokenizer's BOS");
+  EXPECT_EQ(problem(R"({"prompt": [5], "continuation_token_ids": [512]})"),
+            "continuation: has the token id 512; the model's vocabulary has 512\n    use the model's own tokenizer");
+  EXPECT_EQ(problem(R"({"prompt": [5], "continuation_token_ids": [5], "sampling": {"logprobs": 1}})"),
+            "sampling.logprobs: has no effect on the scores of a continuation\n    leave it out");
+  Request request;
+  request.prompt = std::vector<TokenId>{5};
+  request.continuation = std::vector<TokenId>(129, 6);
+  EXPECT_EQ(test::refusal([&] { prepare(request); }),
+            "continuation: has 129 tokens; the engine reads at most 128\n    raise esurge.max_model_len, if the model "
+            "has the positions");
+  request.continuation = std::vector<TokenId>{6};
+  const RequestPreparer dependent(nullptr, {}, context, vocabulary, {}, std::nullopt, "blocks count from the pass");
+  EXPECT_EQ(test::refusal([&] { dependent.prepare(request); }),
+            "continuation: the engine cannot score it with the bits of the model's forward, because blocks count from "
+            "the pass\n    use `easydel score`");
 }
 
 TEST(PreparedRequest, HasTheTokensAndStringsThatEndIt) {

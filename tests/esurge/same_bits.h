@@ -37,6 +37,10 @@ std::string bits_of(const RequestOutput& output);
 // Of requests that are added at once.
 std::vector<std::string> answers(StepEngine& engine, const std::vector<Request>& requests);
 
+// An engine with `pages` pages, or the fewest more that let it take every request; `roomy`: with four times as many.
+std::unique_ptr<StepEngine> engine_for(EngineSetup setup, const std::vector<Request>& requests, int64_t pages,
+                                       bool roomy);
+
 class SameBits : public testing::TestWithParam<Subject> {
  protected:
   static void SetUpTestSuite();

@@ -47,6 +47,19 @@ std::vector<std::string> answers(StepEngine& engine, const std::vector<Request>&
   return out;
 }
 
+std::unique_ptr<StepEngine> engine_for(EngineSetup setup, const std::vector<Request>& requests, int64_t pages,
+                                       bool roomy) {
+  for (;; pages += (pages + 7) / 8) {
+    setup.pages = roomy ? 4 * pages : pages;
+    auto engine = std::make_unique<StepEngine>(setup);
+    try {
+      for (const Request& request : requests) engine->add(request, {});
+      return std::make_unique<StepEngine>(setup);
+    } catch (const UserError&) {
+    }
+  }
+}
+
 void SameBits::SetUpTestSuite() { log::set_level(log::Level::warning); }
 void SameBits::TearDownTestSuite() { log::set_level(log::Level::info); }
 

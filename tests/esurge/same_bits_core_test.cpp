@@ -40,26 +40,14 @@ void run_schedule(EngineSetup setup, const std::shared_ptr<models::Model>& draft
   if (config.num_speculative_tokens > 0 && seed % 2 == 1) setup.draft = draft;
   const tensor::Threads threads(random.chance(30) ? 2 : 1);
   // Of the order of the longest request, which the scheduler must be able to hold.
-  int64_t pages = (200 + config.page_size - 1) / config.page_size + random.from(0, 2);
+  const int64_t pages = (200 + config.page_size - 1) / config.page_size + random.from(0, 2);
   const bool roomy = random.chance(20);
-  std::unique_ptr<StepEngine> engine;
+  const std::unique_ptr<StepEngine> engine = engine_for(setup, requests, pages, roomy);
   std::map<size_t, RequestId> ids;
   std::vector<std::string> found(requests.size());
   const auto add = [&](size_t i) {
     ids[i] = engine->add(requests[i], [&found, i](const RequestOutput& output) { found[i] = bits_of(output); });
   };
-  // The smallest pool that takes every request.
-  for (bool fits = false; !fits; pages += (pages + 7) / 8) {
-    setup.pages = roomy ? 4 * pages : pages;
-    engine = std::make_unique<StepEngine>(setup);
-    fits = true;
-    try {
-      for (const Request& request : requests) engine->add(request, {});
-    } catch (const UserError&) {
-      fits = false;
-    }
-  }
-  engine = std::make_unique<StepEngine>(setup);
   std::vector<std::pair<int64_t, size_t>> arrivals;
   for (size_t i = 0; i < requests.size(); ++i) arrivals.emplace_back(random.chance(50) ? 0 : random.from(0, 60), i);
   std::vector<std::pair<int64_t, RequestId>> aborts;

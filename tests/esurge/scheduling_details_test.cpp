@@ -47,7 +47,7 @@ TEST(SchedulingDetails, ARequestWaitsForAPrefixThatAnotherOneComputes) {
   engine.step();
   const RequestId same = engine.add(request_of(text_of(100)));
   SchedulerRequest whole = request_of(text_of(100)), other = whole;
-  whole.whole_prompt = true;
+  whole.max_cached_tokens = 0;
   other.root.salt = "other";
   const RequestId all = engine.add(whole), apart = engine.add(other);
   const StepPlan first = engine.step(), second = engine.step();

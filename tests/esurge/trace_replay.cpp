@@ -71,7 +71,7 @@ SchedulerRequest request_of(const Value& line) {
               integer(line, "adapter_version"),
               integer(line, "frequency_class")};
   out.deadline = number(line, "deadline");
-  out.whole_prompt = boolean(line, "whole_prompt");
+  out.max_cached_tokens = integer(line, "max_cached_tokens");
   return out;
 }
 

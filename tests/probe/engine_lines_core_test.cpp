@@ -48,6 +48,17 @@ TEST(ProbeEngine, GivesTheSameBitsOnEverySchedule) {
   EXPECT_EQ(wide[1].find("cached_tokens")->as_int(), 7);
 }
 
+TEST(ProbeEngine, ScoresAContinuation) {
+  const auto found = answers({}, {R"({"prompt_token_ids": [1, 403, 407], "continuation_token_ids": [261, 378, 432]})",
+                                  R"({"prompt_token_ids": [1, 403, 407, 261], "continuation_token_ids": [378, 432]})"});
+  const Value *const three = found.at(0).find("scores"), *const two = found.at(1).find("scores");
+  ASSERT_TRUE(three && two);
+  EXPECT_EQ(three->find("each")->items.size(), 3u);
+  EXPECT_EQ(three->find("each")->items[2].scalar, two->find("each")->items[1].scalar);
+  EXPECT_EQ(found[0].find("outputs"), nullptr);
+  EXPECT_EQ(found[0].find("prompt_tokens")->as_int(), 5);
+}
+
 TEST(ProbeEngine, AnswersEveryLineThatItCannotServeWithAnError) {
   const auto found = answers({}, {"{", R"({"sampling": {}})", R"({"prompt": "Tom", "arrive": -1})",
                                   R"({"prompt": "Tom", "sampling": {"max_tokens": 100}, "abort": 2})"});

@@ -42,6 +42,9 @@ class Engine {
   // Waits for the answer. A request that fails gives a RequestOutput with `error`.
   RequestOutput generate(Request request);
   std::vector<RequestOutput> generate(std::vector<Request> requests);
+  // Log-probabilities of continuations, in the order of the requests, with the bits of generation::Scorer whatever else
+  // runs. UserError: one of them cannot be scored; none is then.
+  std::vector<generation::TokenScores> score(const std::vector<generation::ScoreRequest>& requests);
   // The results as they come; returning false aborts the request. Called on the caller's thread. Returns the last one.
   RequestOutput stream(Request request, const std::function<bool(const RequestOutput& output)>& on_output);
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/tensor/threads.h"
 
@@ -261,7 +262,7 @@ std::vector<RequestOutput> Engine::generate(std::vector<Request> requests) {
   std::vector<RequestId> ids;
   try {
     for (Request& request : requests) {
-      request.sampling.output_kind = OutputKind::final_only;
+      if (!request.continuation) request.sampling.output_kind = OutputKind::final_only;
       const auto box = boxes.emplace_back(std::make_shared<Mailbox>(OutputKind::final_only));
       ids.push_back(
           parts_->steps.add(std::move(request), [box](RequestOutput output) { box->put(std::move(output)); }));
@@ -273,6 +274,23 @@ std::vector<RequestOutput> Engine::generate(std::vector<Request> requests) {
   parts_->wake();
   std::vector<RequestOutput> out;
   for (const auto& box : boxes) out.push_back(box->wait());
+  return out;
+}
+
+std::vector<generation::TokenScores> Engine::score(const std::vector<generation::ScoreRequest>& requests) {
+  std::vector<Request> all;
+  for (const generation::ScoreRequest& asked : requests) {
+    Request& request = all.emplace_back();
+    request.prompt = asked.context;
+    request.continuation = asked.continuation;
+  }
+  std::vector<generation::TokenScores> out;
+  for (RequestOutput& output : generate(std::move(all))) {
+    if (!output.error.empty()) refuse("score", output.error);
+    if (output.scores->each.size() < requests[out.size()].continuation.size())
+      refuse("score", str("request ", out.size() + 1, " was aborted"));
+    out.push_back(std::move(*output.scores));
+  }
   return out;
 }
 

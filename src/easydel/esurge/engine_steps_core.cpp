@@ -11,6 +11,10 @@ namespace {
 
 // Draws from the rows as long as what is drawn is what was speculated.
 void choose(Draw& draw) try {
+  if (draw.request->prepared.is_scored()) {
+    draw.result.tokens = {draw.request->add_score(draw.rows[0])};
+    return;
+  }
   const std::vector<TokenId>& drafts = draw.answer->drafts();
   for (size_t i = 0; i < draw.rows.size(); ++i) {
     const TokenId token = draw.answer->choose(draw.rows[i]);
@@ -105,8 +109,7 @@ void StepEngine::Parts::plan_sequences(const StepPlan& plan) {
     counts.cut_prompts += entry.begin + entry.tokens < run.prompt;
     for (const std::vector<int32_t>& table : run.tables)
       counts.passed_pages = std::max(counts.passed_pages, int64_t(std::ranges::count(table, -1)));
-    run.scores_prompt =
-        request->prepared.scheduled.whole_prompt && int64_t(request->prompt_logprobs.size()) + 1 < run.prompt;
+    if (const auto position = request->scored_from()) run.scored_from = *position;
   }
 }
 
@@ -177,7 +180,7 @@ std::vector<StepResult> StepEngine::Parts::results(const StepPlan& plan) {
     for (const double seconds : measured.mask_seconds) metrics.mask_seconds.observe(seconds);
     for (const double entropy : measured.entropies) metrics.entropy.observe(entropy);
     for (const double surprise : measured.surprises) metrics.chosen_negative_logprob.observe(surprise);
-    if (draw.result.tokens.empty()) continue;
+    if (draw.result.tokens.empty() || draw.request->prepared.is_scored()) continue;
     const auto count = int64_t(draw.result.tokens.size()), tried = int64_t(draw.rows.size()) - 1;
     if (tried > 0) {
       draw.answer->verified(tried, count - 1);

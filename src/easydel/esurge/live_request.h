@@ -100,6 +100,7 @@ struct LiveRequest {
   OnOutput on_output;
   std::vector<std::unique_ptr<Answer>> answers;  // by choice
   std::vector<TokenLogprobs> prompt_logprobs;    // of the tokens after the first
+  generation::TokenScores scores = {};           // of the continuation
   std::string error = {};
   std::string fingerprint = {};  // of what answers it
   int64_t unended = 0, preemptions = 0, cached_tokens = 0, update_seq = 0;
@@ -107,8 +108,12 @@ struct LiveRequest {
   double arrived = 0;
   std::optional<double> admitted, first_token, last_token;
 
+  // The position of the first row whose scores are wanted besides those that tokens are drawn from; nullopt: none.
+  std::optional<int64_t> scored_from() const;
   // The log-probabilities of the prompt token after row.position.
   void add_prompt_row(const ScoredRow& row);
+  // The log-probability of the token of the continuation after row.position. Returns the token.
+  TokenId add_score(const ScoredRow& row);
   void end(const SequenceEnd& end);
   // Whether there is something for its listener now.
   bool has_output() const;

@@ -150,7 +150,28 @@ LiveRequest::LiveRequest(RequestId own_id, PreparedRequest own, OnOutput listene
     answers.push_back(std::make_unique<Answer>(prepared, choice, tokenizer, vocabulary, lookup, measures));
 }
 
+std::optional<int64_t> LiveRequest::scored_from() const {
+  if (prepared.is_scored()) return prepared.first_score() + int64_t(scores.each.size());
+  if (!prepared.request.sampling.prompt_logprobs) return std::nullopt;
+  return int64_t(prompt_logprobs.size());
+}
+
+TokenId LiveRequest::add_score(const ScoredRow& row) {
+  const auto index = size_t(row.position - prepared.first_score());
+  const TokenId token = (*prepared.request.continuation)[index];
+  if (index != scores.each.size()) return token;  // computed again
+  const float logprob = row_logprob(row.logits, token);
+  if (std::isnan(logprob)) error = "score: the model's log-probabilities are not numbers";
+  scores.each.push_back(logprob);
+  scores.is_greedy &= generation::likeliest(row.logits) == token;
+  return token;
+}
+
 void LiveRequest::add_prompt_row(const ScoredRow& row) {
+  if (prepared.is_scored()) {
+    add_score(row);
+    return;
+  }
   if (row.position != int64_t(prompt_logprobs.size()) || !error.empty()) return;  // computed again
   TokenLogprobs found = row_logprobs(row.logits, *prepared.request.sampling.prompt_logprobs,
                                      prepared.scheduled.prompt[size_t(row.position) + 1]);
@@ -206,7 +227,12 @@ RequestOutput LiveRequest::output(double now) {
   out.request_id = prepared.request.request_id;
   out.prompt = prepared.prompt;
   out.prompt_token_ids = prepared.scheduled.prompt;
-  out.outputs = outputs(out.finished);
+  if (prepared.is_scored()) {
+    out.scores = scores;
+    for (const float each : scores.each) out.scores->logprob += double(each);
+  } else {
+    out.outputs = outputs(out.finished);
+  }
   // A stream begins with them; they stay, because a preempted prompt is computed again.
   const bool streamed = prepared.request.sampling.output_kind == OutputKind::delta;
   if (out.finished || (streamed && first_token))

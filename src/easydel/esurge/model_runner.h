@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,7 +30,8 @@ struct RunSequence {
   int64_t known = 0;                              // tokens of the whole sequence that are known
   std::vector<std::vector<int32_t>> tables = {};  // by group, as SequencePages has them
   int64_t draws = 0;                              // of its last tokens: those whose scores are wanted
-  bool scores_prompt = false;                     // scores of all of these tokens that are prompt are wanted, too
+  // Scores of those of these tokens that are prompt, from this position on, are wanted, too.
+  int64_t scored_from = std::numeric_limits<int64_t>::max();
 };
 
 // The scores of one token of a sequence.

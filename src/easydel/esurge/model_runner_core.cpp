@@ -25,7 +25,7 @@ struct Piece {
   int64_t first = 0, count = 0;  // among the tokens that run
   int64_t length = 0;            // of the sequence, as far as frequencies depend on it
   int64_t draws = 0;             // of its last tokens
-  bool scores_prompt = false;
+  int64_t scores = 0;            // of its last tokens, for those that are prompt
 };
 
 // Where frequencies depend on the length at which a token was first due, a generated token beyond `turning` tokens is a
@@ -33,15 +33,19 @@ struct Piece {
 std::vector<Piece> pieces_of(const RunSequence& run, size_t index, int64_t turning) {
   const auto count = int64_t(run.tokens.size());
   const int64_t end = run.begin + count, whole = std::max(run.prompt, turning);
-  const bool scores_prompt = run.scores_prompt && run.begin + 1 < run.prompt;
-  if (turning == 0 || end <= whole) return {{index, 0, count, run.known, run.draws, scores_prompt}};
+  // The last token of a prompt has no next one in the prompt.
+  const auto scores = [&](int64_t size) {
+    const int64_t first = std::max(run.scored_from, run.begin);
+    return first + 1 < run.prompt ? std::max<int64_t>(run.begin + size - first, 0) : 0;
+  };
+  if (turning == 0 || end <= whole) return {{index, 0, count, run.known, run.draws, scores(count)}};
   std::vector<Piece> out;
   const int64_t together = std::clamp<int64_t>(whole - run.begin, 0, count);
   const auto draws = [&](int64_t first, int64_t size) {
     return std::clamp<int64_t>(first + size - (count - run.draws), 0, size);
   };
-  if (together > 0) out.push_back({index, 0, together, whole, draws(0, together), scores_prompt});
-  for (int64_t i = together; i < count; ++i) out.push_back({index, i, 1, run.begin + i + 1, draws(i, 1), false});
+  if (together > 0) out.push_back({index, 0, together, whole, draws(0, together), scores(together)});
+  for (int64_t i = together; i < count; ++i) out.push_back({index, i, 1, run.begin + i + 1, draws(i, 1), 0});
   return out;
 }
 
@@ -152,12 +156,11 @@ void ModelRunner::Parts::run_pass(std::span<const Piece> pieces, std::span<const
     for (const auto& table : run.tables) place.tables.emplace_back(table);
     to = std::copy_n(run.tokens.begin() + piece.first, piece.count, to);
     prompts.push_back(run.prompt), lengths.push_back(piece.length);
-    const int64_t rows = piece.scores_prompt ? piece.count : piece.draws;
+    const int64_t rows = std::max(piece.scores, piece.draws);
     requested.push_back(rows);
     for (int64_t i = piece.count - rows; i < piece.count; ++i, ++row) {
       const ScoredRow scored{piece.sequence, place.length + i, {}};
-      // The last token of a prompt has no next one in the prompt.
-      if (piece.scores_prompt && scored.position + 1 < run.prompt)
+      if (i >= piece.count - piece.scores && scored.position + 1 < run.prompt)
         prompt_rows.push_back(row), of_prompts.push_back(scored);
       if (i >= piece.count - piece.draws) draw_rows.push_back(row), of_draws.push_back(scored);
     }

@@ -33,6 +33,10 @@ struct PreparedRequest {
   std::optional<text::ReasoningWatch> reasoning = {};  // stop strings count only outside of it; none: everywhere
 
   int64_t prompt_tokens() const { return int64_t(scheduled.prompt.size()); }
+  // Of a continuation that is scored: its last token is not among the prompt's, and the first of its scores is the row
+  // of this position.
+  bool is_scored() const { return request.continuation.has_value(); }
+  int64_t first_score() const { return prompt_tokens() - int64_t(request.continuation->size()); }
   bool is_end(TokenId token) const;
   // What changes the scores of one answer. Every answer has its own. The seconds that each mask of a constraint took
   // are appended to `mask_seconds`, which must outlive the chain.
@@ -42,11 +46,11 @@ struct PreparedRequest {
 // What requests are prepared with. Thread-safe.
 class RequestPreparer {
  public:
-  // `defaults`: the model's own generation config. The tokenizer may be null. UserError: a tool or reasoning parser
-  // that is not known.
+  // `defaults`: the model's own generation config. The tokenizer may be null. `pass_dependence`: as the model has it
+  // (models/pass_dependence.h). UserError: a tool or reasoning parser that is not known.
   RequestPreparer(std::shared_ptr<const text::Tokenizer> tokenizer, const EsurgeConfig& config, int64_t max_model_len,
                   int64_t vocabulary, generation::GenerationConfig defaults,
-                  const std::optional<std::string>& chat_template);
+                  const std::optional<std::string>& chat_template, std::string pass_dependence);
 
   // UserError: everything that keeps the request from being served.
   PreparedRequest prepare(Request request) const;
@@ -56,11 +60,13 @@ class RequestPreparer {
   void settle_format(PreparedRequest& prepared) const;
   void settle_config(PreparedRequest& prepared) const;
   void settle_constraint(PreparedRequest& prepared) const;
+  void prepare_scores(PreparedRequest& prepared) const;
 
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   EsurgeConfig config_;
   int64_t max_model_len_, vocabulary_;
   generation::GenerationConfig defaults_;
+  std::string pass_dependence_;
   std::optional<text::ChatRenderer> renderer_;
   text::OutputFormat format_;                     // of answers to conversations
   std::unique_ptr<ConstraintCache> constraints_;  // null: there is no tokenizer

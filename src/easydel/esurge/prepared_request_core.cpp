@@ -98,12 +98,13 @@ generation::Chain PreparedRequest::chain(int64_t vocabulary, std::vector<double>
 
 RequestPreparer::RequestPreparer(std::shared_ptr<const text::Tokenizer> tokenizer, const EsurgeConfig& config,
                                  int64_t max_model_len, int64_t vocabulary, generation::GenerationConfig defaults,
-                                 const std::optional<std::string>& chat_template)
+                                 const std::optional<std::string>& chat_template, std::string pass_dependence)
     : tokenizer_(std::move(tokenizer)),
       config_(config),
       max_model_len_(max_model_len),
       vocabulary_(vocabulary),
-      defaults_(std::move(defaults)) {
+      defaults_(std::move(defaults)),
+      pass_dependence_(std::move(pass_dependence)) {
   if (!tokenizer_) return;
   constraints_ = std::make_unique<ConstraintCache>(tokenizer_, vocabulary_);
   const std::optional<std::string> own = chat_template ? chat_template : tokenizer_->chat_template();
@@ -194,11 +195,48 @@ void RequestPreparer::settle_constraint(PreparedRequest& prepared) const {
                                           std::vector<TokenId>(ends.begin(), ends.end()));
 }
 
+// The rules are those of generation/scorer.h, where max_model_len is the longest text that the model reads.
+void RequestPreparer::prepare_scores(PreparedRequest& prepared) const {
+  const std::vector<TokenId>& continuation = *prepared.request.continuation;
+  SamplingParams plain, &given = prepared.request.sampling;
+  plain.priority = given.priority, plain.cache_salt = given.cache_salt;
+  plain.timeout_seconds = given.timeout_seconds, plain.adapter = given.adapter;
+  const Value all = config::write(given), needed = config::write(plain);
+  for (const auto& [key, value] : all.entries)
+    if (const Value* const other = needed.find(key); !other || to_json(*other) != to_json(value))
+      refuse(str("sampling.", key), "has no effect on the scores of a continuation", "leave it out");
+  if (!pass_dependence_.empty())
+    refuse("continuation",
+           str("the engine cannot score it with the bits of the model's forward, because ", pass_dependence_),
+           "use `easydel score`");
+  std::vector<TokenId>& prompt = prepared.scheduled.prompt = tokens_of(prepared.request.prompt);
+  if (prompt.empty()) refuse("prompt", "has no tokens", "give at least one token, such as the tokenizer's BOS");
+  if (continuation.empty()) refuse("continuation", "has no tokens");
+  if (int64_t(continuation.size()) > max_model_len_)
+    refuse("continuation", str("has ", continuation.size(), " tokens; the engine reads at most ", max_model_len_),
+           "raise esurge.max_model_len, if the model has the positions");
+  check_ids(prompt, "prompt", vocabulary_);
+  check_ids(continuation, "continuation", vocabulary_);
+  prompt.insert(prompt.end(), continuation.begin(), continuation.end() - 1);
+  prepared.truncated_tokens = std::max<int64_t>(0, int64_t(prompt.size()) - max_model_len_);
+  prompt.erase(prompt.begin(), prompt.begin() + prepared.truncated_tokens);
+  SchedulerRequest& scheduled = prepared.scheduled;
+  scheduled.max_tokens = 1;  // the row of the last token that is read
+  scheduled.priority = given.priority;
+  scheduled.root.salt = given.cache_salt.value_or("");
+  scheduled.max_cached_tokens = prepared.first_score();
+  given.output_kind = OutputKind::final_only;
+}
+
 PreparedRequest RequestPreparer::prepare(Request request) const {
   PreparedRequest out;
   out.request = std::move(request);
   // Parameters that C++ code has set were not checked by anybody.
   out.request.sampling = read_sampling_params(config::write(out.request.sampling));
+  if (out.request.continuation) {
+    prepare_scores(out);
+    return out;
+  }
   const SamplingParams& sampling = out.request.sampling;
   std::vector<TokenId> prompt = tokens_of(out.request.prompt);
   settle_format(out);
@@ -222,7 +260,7 @@ PreparedRequest RequestPreparer::prepare(Request request) const {
   scheduled.max_tokens = fitted.max_tokens;
   scheduled.priority = sampling.priority;
   scheduled.root.salt = sampling.cache_salt.value_or("");
-  scheduled.whole_prompt = sampling.prompt_logprobs.has_value();
+  if (sampling.prompt_logprobs) scheduled.max_cached_tokens = 0;
   out.config.max_new_tokens = scheduled.max_tokens;
   if (const auto* text = std::get_if<std::string>(&out.request.prompt); text && out.truncated_tokens == 0)
     out.prompt = *text;

@@ -73,6 +73,7 @@ Request read_request(const Value& document) {
     out.prompt = token_ids(*whole_numbers(in.prompt));
   else
     out.prompt = *in.prompt.as_string();
+  if (in.continuation_token_ids) out.continuation = token_ids(*in.continuation_token_ids);
   out.sampling = std::move(in.sampling);
   out.request_id = in.request_id.value_or("");
   return out;

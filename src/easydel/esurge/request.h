@@ -33,6 +33,10 @@ struct ReasoningBudget {
 
 struct Request {
   Prompt prompt = {};
+  // If it is given, nothing is generated: RequestOutput::scores are the log-probabilities of these tokens after the
+  // prompt, by the rules of generation/scorer.h. Of `sampling` only priority, cache_salt, timeout_seconds and adapter
+  // may be set.
+  std::optional<std::vector<TokenId>> continuation = {};
   SamplingParams sampling = {};
   std::string request_id = {};  // the caller's own name for it; results repeat it
   // How tokens are chosen and what ends an answer, complete, instead of these fields of `sampling` and the model's
@@ -46,8 +50,9 @@ struct Request {
 };
 
 // A request as a document: {"prompt": text or ids | "prompt_token_ids": ids | "messages": list, "tools"?: list,
-// "chat_template_kwargs"?: map, "sampling"?: map, "request_id"?: text}. The sampling parameters priority, cache_salt,
-// timeout_seconds and adapter may also be given beside "sampling". UserError: everything that is wrong.
+// "chat_template_kwargs"?: map, "continuation_token_ids"?: ids, "sampling"?: map, "request_id"?: text}. The sampling
+// parameters priority, cache_salt, timeout_seconds and adapter may also be given beside "sampling". UserError:
+// everything that is wrong.
 Request read_request(const Value& document);
 
 }  // namespace easydel::esurge

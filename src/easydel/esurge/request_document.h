@@ -13,7 +13,7 @@ namespace easydel::esurge {
 
 struct RequestDocument {
   Value prompt = {}, messages = {}, tools = {}, chat_template_kwargs = {};
-  std::optional<std::vector<int64_t>> prompt_token_ids = {};
+  std::optional<std::vector<int64_t>> prompt_token_ids = {}, continuation_token_ids = {};
   SamplingParams sampling = {};
   std::optional<std::string> request_id = {}, cache_salt = {}, adapter = {};
   std::optional<int64_t> priority = {};
@@ -29,6 +29,8 @@ struct RequestDocument {
         field<&R::messages>("The prompt as a conversation, which the model's chat template renders."),
         field<&R::tools>("Tools of a conversation, as JSON schemas."),
         field<&R::chat_template_kwargs>("Other variables of the chat template."),
+        field<&R::continuation_token_ids>(
+            "Token ids whose log-probabilities after the prompt are given, instead of an answer."),
         field<&R::sampling>("How the answer is chosen."),
         field<&R::request_id>("The caller's name for the request; its results have it."),
         field<&R::priority>("The same key of sampling."),

@@ -9,6 +9,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/esurge/finish_reason.h"
+#include "easydel/generation/score_request.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::esurge {
@@ -54,6 +55,7 @@ struct RequestOutput {
   // first one that has tokens.
   std::vector<TokenLogprobs> prompt_logprobs = {};
   std::vector<CompletionOutput> outputs = {};
+  std::optional<generation::TokenScores> scores = {};  // of the request's continuation
   bool finished = false;
   std::string error = {};  // of a request that failed: the whole text of the error
   bool timed_out = false;  // it was aborted by timeout_seconds

@@ -52,7 +52,8 @@ struct SchedulerRequest {
   int64_t priority = 0;         // lower first, if the policy is priority
   CacheRoot root = {};
   std::optional<double> deadline = {};  // on the clock of schedule(): the request ends with what is there
-  bool whole_prompt = false;            // computes its whole prompt, whatever is cached (prompt_logprobs)
+  // Tokens of the prompt that may come from the index: scores of the others are wanted.
+  int64_t max_cached_tokens = std::numeric_limits<int64_t>::max();
 };
 
 struct SequenceId {
@@ -174,6 +175,7 @@ class Scheduler {
   CacheRoot root(const Sequence& sequence) const;
   int64_t known_tokens(const Sequence& sequence) const;
   int64_t remaining(const Sequence& sequence) const;
+  int64_t cacheable(const Sequence& sequence) const;
   bool may_run(const Sequence& sequence) const;
   bool loses_less(const Sequence& a, const Sequence& b) const;
   int64_t slots_used() const;

@@ -146,9 +146,15 @@ void Scheduler::plan_generated(StepPlan& plan) {
   }
 }
 
+// Tokens of a sequence that need not be computed if they are in the index. The last one always is.
+int64_t Scheduler::cacheable(const Sequence& s) const {
+  const int64_t all = known_tokens(s) - 1;
+  return s.generated.empty() ? std::min(s.request->asked.max_cached_tokens, all) : all;
+}
+
 // Whether a running sequence is computing a longer beginning of this one than the index has.
 bool Scheduler::waits_for_prefix(Sequence& s) {
-  if (!config_.prefix_caching || s.request->asked.whole_prompt) return false;
+  if (!config_.prefix_caching) return false;
   if (s.waits_until > 0) {
     const Sequence* other = find(s.waits_for);
     if (other && other->place == Sequence::Place::running && other->admission == s.waits_admission &&
@@ -156,7 +162,7 @@ bool Scheduler::waits_for_prefix(Sequence& s) {
       return true;
     s.waits_until = 0;
   }
-  const int64_t page_size = cache_.layout().page_size, limit = known_tokens(s) - 1;
+  const int64_t page_size = cache_.layout().page_size, limit = cacheable(s);
   if (limit < page_size) return false;
   int64_t there = -1;
   for (Sequence* other : running_) {
@@ -189,8 +195,7 @@ void Scheduler::admit(StepPlan& plan) {
     CacheManager::Demand demand = demand_of(s);
     // Alone a sequence needs no more than it can hold at once.
     demand.count_passed = !config_.window_aware_admission && !running_.empty();
-    const int64_t limit = s.request->asked.whole_prompt && s.generated.empty() ? 0 : known_tokens(s) - 1;
-    const auto hit = cache_.admit(s.pages, root(s), keys(s), limit, demand, plan.before);
+    const auto hit = cache_.admit(s.pages, root(s), keys(s), cacheable(s), demand, plan.before);
     if (!hit) {
       s.no_room_at = cache_.version();
       return;

@@ -83,7 +83,7 @@ void SchedulerTrace::add(const SchedulerRequest& request, RequestId id) {
   out.set("adapter_version", Value::integer(root.adapter_version));
   out.set("frequency_class", Value::integer(root.frequency_class));
   out.set("deadline", request.deadline ? Value::number(*request.deadline) : Value());
-  out.set("whole_prompt", Value::boolean(request.whole_prompt));
+  out.set("max_cached_tokens", Value::integer(request.max_cached_tokens));
   line(out);
 }
 

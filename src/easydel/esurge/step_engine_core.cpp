@@ -8,6 +8,7 @@
 #include "easydel/esurge/prefix_cache_files.h"
 #include "easydel/esurge/step_engine_parts.h"
 #include "easydel/models/model.h"
+#include "easydel/models/pass_dependence.h"
 
 namespace easydel::esurge {
 namespace {
@@ -63,7 +64,8 @@ StepEngine::Parts::Parts(EngineSetup given)
       draft(setup.draft ? std::make_unique<DraftModel>(setup.draft, setup.config.page_size) : nullptr),
       options(options_of(setup, runner, draft.get(), draft_budget)),
       preparer(setup.tokenizer, setup.config, options.max_model_len, runner.facts().vocabulary,
-               generation::generation_config(setup.model->folder()), setup.chat_template),
+               generation::generation_config(setup.model->folder()), setup.chat_template,
+               models::pass_dependence(*setup.model)),
       scheduler(options.scheduler, options.layout, options.budget) {
   if (draft) draft->reserve(draft_budget);
   info.name = setup.config.esurge_name.value_or(setup.model->folder().filename().string());

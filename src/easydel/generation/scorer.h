@@ -8,21 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "easydel/generation/score_request.h"
 #include "easydel/models/model.h"
-#include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::generation {
-
-struct ScoreRequest {
-  // At least one token each. Of a request that is too long, the left end of the context is left out.
-  std::vector<text::TokenId> context, continuation;
-};
-
-struct TokenScores {
-  double logprob = 0;       // sum over the continuation, in double
-  bool is_greedy = true;    // each token of the continuation is the most likely one (the first of equal ones)
-  std::vector<float> each;  // log-probability of each token of the continuation
-};
 
 // What a rank tells the others before each pass and after its last, in the order in which one outdoes another.
 enum class RankState : uint8_t { done, works, ended };  // ended: it is stopped, or has failed

@@ -49,17 +49,28 @@ Value error_line(const std::string& text) {
 
 void give(Line& line, Value answer) { line.answer = std::move(answer), line.answered = true; }
 
+Value bits_of(float number) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%08x", std::bit_cast<uint32_t>(number));
+  return Value::text(text);
+}
+
+Value scores_of(const generation::TokenScores& scores) {
+  Value each = Value::list(), out = Value::map();
+  for (const float one : scores.each) each.items.push_back(bits_of(one));
+  out.set("logprob", Value::number(scores.logprob));
+  out.set("is_greedy", Value::boolean(scores.is_greedy));
+  out.set("each", std::move(each));
+  return out;
+}
+
 Value answer_of(const RequestOutput& output) {
   if (!output.error.empty()) return error_line(output.error);
   Value outputs = Value::list();
   for (const esurge::CompletionOutput& one : output.outputs) {
     Value ids = Value::list(), logprobs = Value::list();
     for (const esurge::TokenId id : one.token_ids) ids.items.push_back(Value::integer(id));
-    for (const esurge::TokenLogprobs& each : one.logprobs) {
-      char text[16];
-      std::snprintf(text, sizeof text, "%08x", std::bit_cast<uint32_t>(each.chosen_logprob()));
-      logprobs.items.push_back(Value::text(text));
-    }
+    for (const esurge::TokenLogprobs& each : one.logprobs) logprobs.items.push_back(bits_of(each.chosen_logprob()));
     Value own = Value::map();
     own.set("token_ids", std::move(ids));
     own.set("text", Value::text(one.text));
@@ -68,7 +79,10 @@ Value answer_of(const RequestOutput& output) {
     outputs.items.push_back(std::move(own));
   }
   Value out = Value::map();
-  out.set("outputs", std::move(outputs));
+  if (output.scores)
+    out.set("scores", scores_of(*output.scores));
+  else
+    out.set("outputs", std::move(outputs));
   out.set("cached_tokens", Value::integer(output.cached_tokens));
   out.set("preemptions", Value::integer(output.preemptions));
   out.set("prompt_tokens", Value::integer(int64_t(output.prompt_token_ids.size())));
@@ -81,6 +95,7 @@ void read(Line& line, const std::string& text) try {
   line.arrive = step_of(fields, "arrive", 0);
   line.abort = step_of(fields, "abort", line.abort);
   line.request = esurge::read_request(fields);
+  if (line.request->continuation) return;
   line.request->sampling.output_kind = esurge::OutputKind::final_only;
   line.request->sampling.return_token_ids = true;
   if (!line.request->sampling.logprobs) line.request->sampling.logprobs = 0;
