@@ -85,9 +85,9 @@ TEST_P(ScoredContinuations, HaveTheBitsOfTheScorerBesideGeneration) {
     }
     preempted += engine->metrics().preemptions, cut += engine->counts().cut_prompts;
   }
-  EXPECT_GT(cached, 0);
   EXPECT_GT(cut, 0);
   if (GetParam().name.starts_with("story")) {
+    EXPECT_GT(cached, 0);
     EXPECT_GT(preempted, 0);
   }
 }
