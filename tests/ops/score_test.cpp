@@ -6,6 +6,7 @@
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
+#include "easydel/ops/activation.h"
 #include "easydel/ops/logit_chunks.h"
 
 namespace easydel::ops {
@@ -64,6 +65,20 @@ TEST(Score, OfLogitsIsThatOfTheirHiddenStates) {
   const Tensor weight = c.weight.detach();
   const Tensor logps = score(c.hidden.detach(), {weight, weight, nullptr}, {}, c.labels, {}).logps;
   EXPECT_TRUE(label_logps(head_product(c.hidden.detach(), {weight, weight, nullptr}, {}, {}), c.labels).equal(logps));
+}
+
+TEST(Score, HasTheSameBitsOfASoftcapInEveryCompany) {
+  Case c;
+  const Tensor hidden = at::randn({29, 12}), weight = c.weight.detach();
+  const auto logits = [&](const Tensor& rows) {
+    return chunk_logits(rows, {weight, weight, nullptr}, {}, {}, {.softcap = 2.0});
+  };
+  const Tensor together = logits(hidden);
+  // The kernel's tanh, which is the same on every instruction set, and not ATen's.
+  const Tensor plain = head_product(hidden, {weight, weight, nullptr}, {}, {});
+  EXPECT_TRUE(together.equal(activate(plain / 2.0, Activation::tanh) * 2.0));
+  for (int64_t i = 0; i < hidden.size(0); ++i)
+    EXPECT_TRUE(logits(hidden.slice(0, i, i + 1)).equal(together.slice(0, i, i + 1))) << "row " << i;
 }
 
 TEST(Score, DoesNotDependOnTheChunk) {

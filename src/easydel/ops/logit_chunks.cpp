@@ -5,7 +5,34 @@
 
 #include <algorithm>
 
+#include "easydel/kernels/fused.h"
+#include "easydel/tensor/executor.h"
+#include "easydel/tensor/kernels.h"
+
 namespace easydel::ops {
+namespace {
+
+// In place. The bits of an element do not depend on its place, as those of ATen's tanh do: it computes the ends of its
+// loops differently.
+void take_tanh(const Tensor& logits) {
+  if (!tensor::kernels_serve(logits)) {
+    logits.tanh_();
+    return;
+  }
+  // Rows of this many elements, so that threads share also the logits of one token.
+  constexpr int64_t row = 1 << 14;
+  const Tensor all = logits.view({-1});
+  const int64_t rows = all.numel() / row, rest = all.numel() % row;
+  const auto run = [](const Tensor& part) {
+    if (part.numel() > 0)
+      kernels::activate(tensor::executor(), kernels::Activation::tanh, tensor::input_of(part), {}, part.size(0),
+                        part.size(1), tensor::output_of(part));
+  };
+  run(all.narrow(0, 0, rows * row).view({rows, row}));
+  run(all.narrow(0, rows * row, rest).view({1, rest}));
+}
+
+}  // namespace
 
 int64_t chunk_rows(int64_t rows, int64_t vocabulary, int64_t wanted) {
   if (wanted > 0) return wanted;
@@ -42,7 +69,7 @@ Tensor chunk_logits(const Tensor& hidden, const Matrix& weight, const Tensor& bi
   Tensor logits = head_product(hidden, weight, bias, added);
   if (shape.multiplier != 1.0) logits.mul_(shape.multiplier);
   if (shape.softcap > 0) {
-    logits.div_(shape.softcap).tanh_();
+    take_tanh(logits.div_(shape.softcap));
     if (bent) *bent = logits.clone();
     logits.mul_(shape.softcap);
   }
