@@ -9,7 +9,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "easydel/esurge/adapter_info.h"
 #include "easydel/esurge/engine_options.h"
 #include "easydel/esurge/metrics.h"
 #include "easydel/esurge/request.h"
@@ -90,6 +92,11 @@ class StepEngine {
   // waits, with a prefix cache of its own. UserError: the model has another shape. After an error the present weights
   // stay, and get what waits.
   void take_new_weights(const std::function<NewWeights()>& make);
+
+  // As Engine has them. On the thread of step(), between steps; the others from any thread.
+  int64_t load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace = false);
+  void unload_adapter(const std::string& name);
+  std::vector<AdapterInfo> adapters() const;
 
   // Computes one step. false: there was nothing to do.
   bool step();

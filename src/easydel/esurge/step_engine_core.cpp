@@ -204,6 +204,18 @@ void StepEngine::take_new_weights(const std::function<NewWeights()>& make) {
     log::info("esurge: new weights", p.info.fingerprint.empty() ? "" : ", fingerprint ", p.info.fingerprint);
 }
 
+int64_t StepEngine::load_adapter(const std::string& name, const std::filesystem::path& folder, bool) {
+  refuse(str("adapter '", name, "'"),
+         str("an adapter in the engine is not built yet, so ", folder.string(), " is not loaded"),
+         "merge it into the model's weights: easydel merge");
+}
+
+void StepEngine::unload_adapter(const std::string& name) {
+  refuse(str("adapter '", name, "'"), "is not loaded", "adapters() lists what is");
+}
+
+std::vector<AdapterInfo> StepEngine::adapters() const { return {}; }
+
 void StepEngine::pause() {
   const std::lock_guard lock(parts_->mutex);
   parts_->scheduler.pause(parts_->setup.config.destroy_pages_on_pause);
