@@ -30,7 +30,7 @@ using namespace easydel::kernels;
 using Call = std::function<void()>;
 
 // The minimum seconds per call over some milliseconds of calls.
-double least_seconds(const Call& call) {
+double min_seconds(const Call& call) {
   using Clock = std::chrono::steady_clock;
   double least = 1e9, all = 0;
   for (int i = 0; i < 3 || (all < 0.03 && i < 2000); ++i) {
@@ -61,7 +61,7 @@ struct Both {
 Both in_turns(const Call& ours, const std::function<double()>& theirs, int rounds = 4) {
   Both least{1e9, 1e9};
   for (int i = 0; i < rounds; ++i) {
-    least.ours = std::min(least.ours, least_seconds(ours));
+    least.ours = std::min(least.ours, min_seconds(ours));
     least.theirs = std::min(least.theirs, theirs());
   }
   return least;
@@ -90,7 +90,7 @@ Buffer<bf16> short_tensor(int64_t count) {
 // The median of the ratios (seconds of the first call over seconds of the second) of two calls in short turns, so that
 // changes of the machine's load affect both.
 double middle_ratio(const Call& first, const Call& second) {
-  const double least = least_seconds(first);
+  const double least = min_seconds(first);
   const int calls = 1 + int(3e-4 / least);
   const auto seconds = [&](const Call& call) {
     const auto begin = std::chrono::steady_clock::now();
@@ -149,7 +149,7 @@ class Targets {
     constexpr int64_t piece = 1 << 16;  // floats
     const int64_t pieces = std::max<int64_t>(1, int64_t(bytes / 4) / piece), all = int64_t(memory_.size()) / piece;
     const Loops& isa = loops();
-    return bytes / double(pieces * piece * 4) * least_seconds([&] {
+    return bytes / double(pieces * piece * 4) * min_seconds([&] {
              team_->run(pieces, [&](int64_t part) {
                float keep[16];
                isa.peak.read(memory_.data() + (next_read_ + part) % all * piece, piece, keep);
@@ -194,7 +194,7 @@ class Targets {
     const Call by_bytes = cold(bytes, AccumulationOrder::bf16_tile), by_codes = cold(codes, bf16_order());
     row("int8", 0.9, bytes().bytes(), by_bytes);
     row("nf4, groups of 64", 0, codes().bytes(), by_codes);
-    show("1 row, " + s.text() + ", nf4 against int8", 1 / least_seconds(by_codes), "1/s",
+    show("1 row, " + s.text() + ", nf4 against int8", 1 / min_seconds(by_codes), "1/s",
          middle_ratio(by_bytes, by_codes), "int8", 1.5);
   }
 
@@ -205,12 +205,12 @@ class Targets {
     const auto short_x = short_numbers(m * s.k);
     std::vector<float> y(size_t(m * s.n));
     std::vector<bf16> short_y(size_t(m * s.n));
-    const auto row = [&](const std::string& kind, const double& peak, double least_of_peak, double least_of_torch,
+    const auto row = [&](const std::string& kind, const double& peak, double min_of_peak, double min_of_torch,
                          const Call& call) {
       const std::string what = "512 rows, " + s.text() + ", " + kind;
       if (!want(what)) return;
       look_at_peaks();
-      const bool against = torch_ && least_of_torch > 0;
+      const bool against = torch_ && min_of_torch > 0;
       const Both t = in_turns(
           call,
           [&] {
@@ -219,8 +219,8 @@ class Targets {
                        : 1.0;
           },
           against ? 2 : 1);
-      show(what, flops / t.ours * 1e-9, "GFLOP/s", flops / t.ours * 1e-9 / peak, "the peak", least_of_peak);
-      if (against) show(what, flops / t.theirs * 1e-9, "by torch", t.theirs / t.ours, "torch", least_of_torch);
+      show(what, flops / t.ours * 1e-9, "GFLOP/s", flops / t.ours * 1e-9 / peak, "the peak", min_of_peak);
+      if (against) show(what, flops / t.theirs * 1e-9, "by torch", t.theirs / t.ours, "torch", min_of_torch);
     };
     {
       const auto packed = pack(*team_, {w.data(), s.k}, s.n, s.k, DType::bf16);
@@ -286,7 +286,7 @@ class Targets {
     // The memory time of the weights: the bytes that a single weight does not move, at the speed of the read loop.
     const double of_weights = double((groups - 1) * n * k);
     const auto row = [&](const std::string& name, double products, double bytes, const Call& many, const Call& one) {
-      const Both t = in_turns(many, [&] { return least_seconds(one); });
+      const Both t = in_turns(many, [&] { return min_seconds(one); });
       show(what + name, 2.0 * products * double(m * n * k) / t.ours * 1e-9, "GFLOP/s", t.theirs / t.ours, "one weight",
            0.8);
       const double moved = read_seconds(double(memory_.size() * 4)) / double(memory_.size() * 4) * bytes;
@@ -398,7 +398,7 @@ class Targets {
     };
     const Call ours = [&] { attend_to(from_k, from_v); };
     const Both t = in_turns(
-        ours, [&] { return least_seconds([&] { attend_to(plain(k), plain(v)); }); }, 5);
+        ours, [&] { return min_seconds([&] { attend_to(plain(k), plain(v)); }); }, 5);
     const double gigabytes = 2e-9 * double(keys * kv_heads * (dim + 4));
     show(what, gigabytes / t.ours, "GB/s", t.theirs / t.ours, "bf16", codes == DType::i8 ? 1.5 : 1.0);
   }

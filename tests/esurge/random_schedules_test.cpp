@@ -61,10 +61,10 @@ CacheLayout random_layout(Random& random) {
   return layout;
 }
 
-SchedulerRequest random_request(Random& random, const std::vector<TokenId>& text, int64_t most_prompt, bool sampled) {
+SchedulerRequest random_request(Random& random, const std::vector<TokenId>& text, int64_t max_prompt, bool sampled) {
   SchedulerRequest request;
   // Beginnings are shared, ends differ.
-  const int64_t length = random.from(1, most_prompt), shared = random.from(0, length);
+  const int64_t length = random.from(1, max_prompt), shared = random.from(0, length);
   request.prompt.assign(text.begin(), text.begin() + shared);
   while (int64_t(request.prompt.size()) < length) request.prompt.push_back(TokenId(random.from(0, 2)));
   request.max_tokens = random.chance(30) ? random.from(10, 30) : random.from(1, 12);
@@ -94,7 +94,7 @@ uint64_t run_schedule(uint64_t seed, Totals& totals) {
 
   std::vector<TokenId> text;
   for (int i = 0; i < 40; ++i) text.push_back(TokenId(random.from(0, 2)));
-  const int64_t most_prompt = random.chance(30) ? 40 : 16;
+  const int64_t max_prompt = random.chance(30) ? 40 : 16;
   struct Arrival {
     int64_t step;
     SchedulerRequest request;
@@ -105,7 +105,7 @@ uint64_t run_schedule(uint64_t seed, Totals& totals) {
   const int64_t step_tokens = config.max_num_batched_tokens * config.steps_in_flight;
   for (int64_t i = random.from(1, 9), step = 1; i > 0; --i) {
     step += random.chance(50) ? 0 : random.from(1, 6);
-    arrivals.push_back({step, random_request(random, text, most_prompt, config.max_num_seqs >= 3),
+    arrivals.push_back({step, random_request(random, text, max_prompt, config.max_num_seqs >= 3),
                         random.chance(12) ? random.from(1, 10) : 0});
     SchedulerRequest& made = arrivals.back().request;
     if (random.chance(8)) made.deadline = double(step + random.from(0, 12));

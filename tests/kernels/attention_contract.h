@@ -51,7 +51,7 @@ std::vector<float> row_by_contract(const Problem& p, const Rows& rows, const Att
   const float* const first = p.q.data() + ((s.first_query + query) * spec.heads + head) * spec.head_dim;
   std::vector<float> q(first, first + spec.head_dim);
   const float query_scale = rows.query(q);
-  const float scale = spec.scale * 1.44269504f, least_rise = short_weights ? 8.0f : 0.0f;
+  const float scale = spec.scale * 1.44269504f, min_rise = short_weights ? 8.0f : 0.0f;
   const auto seen = [&](int64_t t) { return t < s.keys && sees(spec, position, t); };
   const auto row = [&](int64_t t) { return (s.first_key + t) * spec.kv_heads + kv_head; };
   RowByContract all{std::vector<float>(size_t(spec.v_dim))};
@@ -72,7 +72,7 @@ std::vector<float> row_by_contract(const Problem& p, const Rows& rows, const Att
         score[t - block] = x;
         highest = std::max(highest, x);
       }
-      if (highest > top + least_rise) part.rise(highest);
+      if (highest > top + min_rise) part.rise(highest);
       for (int64_t t = block; t < block + 64; ++t) {
         if (!seen(t)) continue;
         const float own = power(score[t - block] - top);

@@ -61,8 +61,8 @@ std::string shape_text(const int64_t* sizes, int64_t count) {
 void Group::Impl::check_call(const char* operation, const Tensor& x, int64_t detail) const {
   check_sendable(operation, x);
   if (!debug) return;
-  constexpr int64_t words = 16, most_dimensions = 8, name_bytes = 3 * 8;
-  check(x.dim() <= most_dimensions, "collective: ", x.dim(), " dimensions");
+  constexpr int64_t words = 16, max_dimensions = 8, name_bytes = 3 * 8;
+  check(x.dim() <= max_dimensions, "collective: ", x.dim(), " dimensions");
   Tensor mine = at::zeros({words}, at::kLong), all = at::empty({size * words}, at::kLong);
   int64_t* w = mine.mutable_data_ptr<int64_t>();
   std::strncpy(reinterpret_cast<char*>(w), operation, name_bytes - 1);

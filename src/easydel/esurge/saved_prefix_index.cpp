@@ -201,8 +201,8 @@ SavedPrefixIndex decode_prefix_index(std::string_view bytes, const CacheLayout& 
     // Each of them is named by a few bytes.
     if (size_t(out.pages.back()) > bytes.size() / sizeof(int32_t)) broken(str(out.pages.back(), " pages"));
   }
-  constexpr size_t least_root = 4 * sizeof(uint32_t) + 2 * sizeof(int64_t);
-  for (size_t i = reader.count(least_root); i-- > 0;) {
+  constexpr size_t min_root = 4 * sizeof(uint32_t) + 2 * sizeof(int64_t);
+  for (size_t i = reader.count(min_root); i-- > 0;) {
     CacheRoot root;
     for (std::string* text : {&root.weights, &root.adapter, &root.format, &root.salt}) *text = reader.text();
     root.adapter_version = reader.number<int64_t>();
@@ -211,8 +211,8 @@ SavedPrefixIndex decode_prefix_index(std::string_view bytes, const CacheLayout& 
   }
   if (std::set<CacheRoot>(out.roots.begin(), out.roots.end()).size() != out.roots.size()) broken("a root comes twice");
   Numbers numbers(out.pages);
-  constexpr size_t least_node = 4 * sizeof(uint32_t) + sizeof(uint64_t);
-  for (size_t i = reader.count(least_node); i-- > 0;) out.nodes.push_back(read_node(reader, layout, out, numbers));
+  constexpr size_t min_node = 4 * sizeof(uint32_t) + sizeof(uint64_t);
+  for (size_t i = reader.count(min_node); i-- > 0;) out.nodes.push_back(read_node(reader, layout, out, numbers));
   if (!reader.at_end()) broken("it goes on after its end");
   check_siblings(out);
   return out;

@@ -233,7 +233,7 @@ void Scheduler::settle(Sequence& s) {
                   " of them in the prefix index");
       }
       s.counts_preemption = true;
-      s.most_computed = std::max(s.most_computed, s.computed);
+      s.max_computed = std::max(s.max_computed, s.computed);
       s.computed = 0, s.redone = 0, s.no_room_at = 0, s.cut_at = 0;
       s.place = Sequence::Place::waiting;
       waiting_.insert(&s);

@@ -74,7 +74,7 @@ bool Scheduler::place(Sequence& s, int64_t tokens, int64_t drafts, StepPlan& pla
   plan.entries.push_back({id_of(s), begin, tokens, drafts, choices});
   plan.tokens += tokens;
   budget_left_ -= tokens;
-  s.recomputed_tokens += std::max<int64_t>(0, std::min(end, s.most_computed) - begin);
+  s.recomputed_tokens += std::max<int64_t>(0, std::min(end, s.max_computed) - begin);
   s.planned += tokens, s.drawn += draws ? 1 : 0, ++s.in_flight;
   s.drafts_in_flight = drafts > 0;
   s.drafts = 0, s.redone = 0;

@@ -37,7 +37,7 @@ struct Scheduler::Sequence {
   SequenceId waits_for = {};
   int64_t waits_admission = 0, waits_until = 0;
 
-  int64_t cached_tokens = 0, preemptions = 0, recomputed_tokens = 0, most_computed = 0;
+  int64_t cached_tokens = 0, preemptions = 0, recomputed_tokens = 0, max_computed = 0;
   bool counts_preemption = true;
 };
 

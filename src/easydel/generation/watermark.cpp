@@ -29,10 +29,10 @@ class Watermark final : public Processor {
       return;
     }
     // With self-hashing, each of the likeliest tokens is tested for being green if it came next.
-    constexpr size_t most_tokens = 40;
+    constexpr size_t max_tokens = 40;
     std::vector<uint32_t> order(scores.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = uint32_t(i);
-    const auto asked = order.begin() + static_cast<std::ptrdiff_t>(std::min(most_tokens, order.size()));
+    const auto asked = order.begin() + static_cast<std::ptrdiff_t>(std::min(max_tokens, order.size()));
     std::partial_sort(order.begin(), asked, order.end(),
                       [&](uint32_t a, uint32_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
     std::vector<TokenId> tokens(history.tokens.end() - static_cast<std::ptrdiff_t>(width - 1), history.tokens.end());

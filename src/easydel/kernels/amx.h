@@ -21,8 +21,9 @@ struct alignas(64) TileConfig {
 
   // Configuration for `count` rows (1 to 32) of the left side in two row tiles; a row has `line` bytes.
   TileConfig(int64_t count, int64_t line) {
-    const int64_t above = std::min<int64_t>(count, 16), below = count - above;
-    const int64_t of_tile[8] = {above, above, below, below, above, below, line / 4, line / 4};
+    const int64_t upper_rows = std::min<int64_t>(count, 16), lower_rows = count - upper_rows;
+    const int64_t of_tile[8] = {upper_rows, upper_rows, lower_rows, lower_rows,
+                                upper_rows, lower_rows, line / 4,   line / 4};
     for (int t = 0; t < 8; ++t)
       if (of_tile[t] > 0) bytes_per_row[t] = uint16_t(t == 4 || t == 5 ? line : 64), rows[t] = uint8_t(of_tile[t]);
   }
@@ -115,13 +116,13 @@ void sum_tiles(const void* left, int64_t rows, int64_t line, const void* right, 
   constexpr int64_t tile_line = 64;
   const int64_t right_tile = line / 4 * tile_line;
   const char *a = static_cast<const char*>(left), *b = static_cast<const char*>(right);
-  char *const sums = static_cast<char*>(c.at), *const below = sums + 16 * c.line;
+  char *const sums = static_cast<char*>(c.at), *const lower_sums = sums + 16 * c.line;
   if (c.first) {
     Amx::zero<0>(), Amx::zero<1>();
     if constexpr (row_tiles == 2) Amx::zero<2>(), Amx::zero<3>();
   } else {
     Amx::load<0>(sums, c.line), Amx::load<1>(sums + tile_line, c.line);
-    if constexpr (row_tiles == 2) Amx::load<2>(below, c.line), Amx::load<3>(below + tile_line, c.line);
+    if constexpr (row_tiles == 2) Amx::load<2>(lower_sums, c.line), Amx::load<3>(lower_sums + tile_line, c.line);
   }
   for (int64_t k = 0; k < blocks; ++k, a += rows * line, b += 2 * right_tile) {
     ahead();
@@ -137,7 +138,7 @@ void sum_tiles(const void* left, int64_t rows, int64_t line, const void* right, 
     }
   }
   Amx::store<0>(sums, c.line), Amx::store<1>(sums + tile_line, c.line);
-  if constexpr (row_tiles == 2) Amx::store<2>(below, c.line), Amx::store<3>(below + tile_line, c.line);
+  if constexpr (row_tiles == 2) Amx::store<2>(lower_sums, c.line), Amx::store<3>(lower_sums + tile_line, c.line);
 }
 
 // The same for any number of rows up to 32; the registers must be configured for it.

@@ -29,8 +29,8 @@ class AmxAttention {
         v_step_(step.v_step()),
         registers_(AmxLoops::line) {
     thread_local Scratch<bf16> of_thread;
-    queries_ = of_thread.at_least(most_attention_rows * dim_ + key_block * (dim_ + 2 * v_step_));
-    keys_ = queries_ + most_attention_rows * dim_;
+    queries_ = of_thread.at_least(max_attention_rows * dim_ + key_block * (dim_ + 2 * v_step_));
+    keys_ = queries_ + max_attention_rows * dim_;
     values_ = keys_ + key_block * dim_, some_values_ = values_ + key_block * v_step_;
     for (int64_t t = 0; t < rows.count; t += tile_rows)
       AmxLoops::pack_rows([&](int64_t r) { return queries[t + r]; }, std::min(tile_rows, rows.count - t),
@@ -87,12 +87,12 @@ class AmxAttention {
   // Adds rows [r, r + some) of the `count` rows of weights to out [some][v_step].
   void add(const bf16* values, Range keys, int64_t r, int64_t some, int64_t count, const bf16* weights, float* out) {
     const int64_t begin = keys.begin / k_block, end = divide_up(keys.end, k_block);
-    const int64_t together = some == count ? end - begin : 1;  // blocks of all rows are contiguous
+    const int64_t blocks_per_call = some == count ? end - begin : 1;  // blocks of all rows are contiguous
     LinesAhead nothing;
     for (int64_t p = 0; p < v_step_ / panel_columns; ++p)
-      for (int64_t b = begin; b < end; b += together)
+      for (int64_t b = begin; b < end; b += blocks_per_call)
         sum_tiles<Bf16Tiles>(registers_, weights + weight_at(r, b * k_block, count), some,
-                             values + (p * blocks + b) * block_elements, together,
+                             values + (p * blocks + b) * block_elements, blocks_per_call,
                              {out + p * panel_columns, false, v_step_ * int64_t(sizeof(float))}, nothing);
   }
 

@@ -42,7 +42,7 @@ struct AmxLoops {
   // The same for x's transpose, from bf16: several blocks of up to 32 columns, one after the other, so that whole cache
   // lines of a row are read.
   static void pack_columns(Input x, int64_t first, int64_t columns, int64_t k, bf16* to) {
-    constexpr int64_t ahead = 8;  // rows
+    constexpr int64_t prefetch_rows = 8;
     const int64_t padded = round_up(k, k_block);
     for (int64_t k0 = 0; k0 < k; k0 += k_block)
       for (int64_t c = 0; c < columns; c += tile_rows) {
@@ -54,8 +54,8 @@ struct AmxLoops {
           const auto at = [&](int64_t r) {
             return _mm512_maskz_loadu_epi16(r < k ? own : 0, x.at(std::min(r, k - 1), first + c));
           };
-          if (row + ahead < k) V::prefetch(x.at(row + ahead, first + c));
-          if (row + ahead + 1 < k) V::prefetch(x.at(row + ahead + 1, first + c));
+          if (row + prefetch_rows < k) V::prefetch(x.at(row + prefetch_rows, first + c));
+          if (row + prefetch_rows + 1 < k) V::prefetch(x.at(row + prefetch_rows + 1, first + c));
           const __m512i even = at(row), odd = at(row + 1);
           low[j] = _mm512_castsi512_ps(PairPacking::low_pairs(even, odd));
           high[j] = _mm512_castsi512_ps(PairPacking::high_pairs(even, odd));

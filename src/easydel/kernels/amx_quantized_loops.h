@@ -81,9 +81,9 @@ struct AmxQuantizedLoops {
     const int64_t of_all = round_up(rows, tile_rows) * panel_columns;
     float* const c = of_thread.at_least(2 * of_all);
     float* const sums = c + of_all;
-    const int64_t together = std::max<int64_t>(1, Side::piece / step.group);
-    for (int64_t g = 0; g < step.groups; g += together) {
-      const int64_t end = std::min(g + together, step.groups), length = step.length_of(g);
+    const int64_t groups_per_piece = std::max<int64_t>(1, Side::piece / step.group);
+    for (int64_t g = 0; g < step.groups; g += groups_per_piece) {
+      const int64_t end = std::min(g + groups_per_piece, step.groups), length = step.length_of(g);
       if (end - g > 1 || length <= Side::piece) {
         const void* right[Side::piece / k_block];
         for (int64_t i = g; i < end; ++i)

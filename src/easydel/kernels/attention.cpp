@@ -34,13 +34,13 @@ std::vector<AttentionRows> cut_rows(const AttentionStep& step, std::span<const A
                                     int threads) {
   int64_t rows = 0;
   for (const AttentionSequence& s : sequences) rows += s.queries * step.spec.heads;
-  int64_t most = most_attention_rows;
-  while (most > block_rows && rows / most < 4 * threads) most /= 2;
+  int64_t max_rows = max_attention_rows;
+  while (max_rows > block_rows && rows / max_rows < 4 * threads) max_rows /= 2;
   std::vector<AttentionRows> pieces;
   for (const AttentionSequence& s : sequences)
     for (int64_t head = 0; head < step.spec.kv_heads; ++head)
       for (int64_t end = s.queries * step.group(); end > 0;) {
-        const int64_t first = (end - 1) / most * most;
+        const int64_t first = (end - 1) / max_rows * max_rows;
         pieces.push_back({&s, head, first, end - first});
         end = first;
       }
@@ -82,7 +82,7 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
         " kv heads");
   const bool coded = is_coded(k.dtype) || is_coded(v.dtype);
   check(!coded || (k.dtype == v.dtype && k.scales.data && v.scales.data), "attention: codes without their scales");
-  check(k.dtype != DType::i8 || spec.head_dim <= most_int8_dim, "attention: int8 keys of ", spec.head_dim,
+  check(k.dtype != DType::i8 || spec.head_dim <= max_int8_dim, "attention: int8 keys of ", spec.head_dim,
         " dimensions");
   const AttentionStep step{spec, q, k, v, out, lse, order};
   const Loops& isa = loops();

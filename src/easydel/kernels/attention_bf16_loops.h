@@ -10,10 +10,10 @@
 
 namespace easydel::kernels {
 
-// The keys of a block that each of up to `most` rows sees, relative to the block's begin.
-template <int64_t most>
+// The keys of a block that each of up to `max_rows` rows sees, relative to the block's begin.
+template <int64_t max_rows>
 struct SeenKeys {
-  Range any{0, key_block}, of_row[most];
+  Range any{0, key_block}, of_row[max_rows];
   bool whole = true, same = true;  // all rows see all; all rows see the same
 
   // Begins and ends never decrease from one row to the next.
@@ -81,7 +81,7 @@ struct Bf16AttentionLoops {
 
     const Score score(spec);
     State state;
-    const bf16* queries[most_attention_rows];
+    const bf16* queries[max_attention_rows];
     Range all{s.keys, 0};
     int64_t query = rows.first / group, in_group = rows.first % group;
     for (int64_t r = 0; r < rows.count; ++r) {
@@ -116,13 +116,13 @@ struct Bf16AttentionLoops {
   }
 
  private:
-  static constexpr float most_above = 8;
+  static constexpr float max_score_rise = 8;
 
   struct State {
-    Range keys[most_attention_rows];
-    float top[most_attention_rows];
-    W sums[most_attention_rows];
-    Slope slope[most_attention_rows];
+    Range keys[max_attention_rows];
+    float top[max_attention_rows];
+    W sums[max_attention_rows];
+    Slope slope[max_attention_rows];
   };
 
   // Turns the products of a tile's rows (starting at row t) with the 64 keys at `block` into weights. Each step goes
@@ -152,7 +152,7 @@ struct Bf16AttentionLoops {
       highest[r] = Math::top(top);
     }
     for (int64_t r = 0; r < count; ++r)
-      if (highest[r] > state.top[t + r] + most_above) rise(highest[r], t + r, state, out + r * v_step, v_step);
+      if (highest[r] > state.top[t + r] + max_score_rise) rise(highest[r], t + r, state, out + r * v_step, v_step);
     for (int64_t r = 0; r < count; ++r) {
       const W top = W::set(state.top[t + r]);
       W sums = state.sums[t + r];

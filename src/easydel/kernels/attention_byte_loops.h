@@ -12,19 +12,19 @@ namespace easydel::kernels {
 // Blocks of codes of which only the values are decoded; queries and keys remain bytes.
 class ByteBlocks : public CodedBlocks<Avx512, bf16> {
  public:
-  static constexpr int64_t most_rows = block_rows, chunk = 64;  // chunk: of dimensions
+  static constexpr int64_t max_rows = block_rows, chunk = 64;  // chunk: of dimensions
 
   // Whether the loops of this file serve the rows.
   static bool serve(const AttentionStep& step, const AttentionRows& rows) {
-    return step.k.dtype == DType::i8 && rows.count <= most_rows;
+    return step.k.dtype == DType::i8 && rows.count <= max_rows;
   }
 
   ByteBlocks(const AttentionStep& step, const AttentionRows& rows) : CodedBlocks(step, rows) {
     thread_local Scratch<int8_t> of_thread;
     row_bytes_ = round_up(step.spec.head_dim, chunk);
-    queries_ = of_thread.at_least((most_rows + key_block) * row_bytes_);
-    copied_keys_ = queries_ + most_rows * row_bytes_;
-    std::memset(queries_, 0, size_t((most_rows + key_block) * row_bytes_));
+    queries_ = of_thread.at_least((max_rows + key_block) * row_bytes_);
+    copied_keys_ = queries_ + max_rows * row_bytes_;
+    std::memset(queries_, 0, size_t((max_rows + key_block) * row_bytes_));
   }
 
   const void* query(int64_t row, const void* q) {
@@ -121,7 +121,7 @@ class ByteBlocks : public CodedBlocks<Avx512, bf16> {
   int64_t row_bytes_, block_ = 0, present_ = 0, ahead_ = 0;
   bool in_one_page_ = false, decoded_ = false;
   int8_t *queries_, *copied_keys_;  // [rows][row_bytes_], padded with zeros
-  int32_t offsets_[most_rows];
+  int32_t offsets_[max_rows];
   const int8_t* keys_ = nullptr;
   int64_t key_step_ = 0;
 };

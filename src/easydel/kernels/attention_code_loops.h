@@ -107,7 +107,7 @@ class CodedBlocks {
     const AttentionSpec& spec = step.spec;
     const int64_t k_step = round_up(spec.head_dim, panel_columns), v_step = step.v_step();
     thread_local Scratch<T> of_thread;
-    keys_ = of_thread.at_least(key_block * (k_step + v_step) + most_attention_rows * k_step);
+    keys_ = of_thread.at_least(key_block * (k_step + v_step) + max_attention_rows * k_step);
     values_ = keys_ + key_block * k_step, queries_ = values_ + key_block * v_step;
     constexpr DType plain = std::is_same_v<T, float> ? DType::f32 : DType::bf16;
     step_.k = {keys_, plain, k_step, 0, 0, {}}, step_.v = {values_, plain, v_step, 0, 0, {}};
@@ -150,9 +150,10 @@ class CodedBlocks {
   void decode(const Heads& x, int64_t block, int64_t present, int64_t dim, int64_t step, T* to, float* scales) const {
     const void* row[key_block];
     FewRows<V>::find_rows(coded_sequence_, x, kv_head_, block, present, row);
-    const int64_t ahead = next_block_distance(coded_sequence_, x, block);
+    const int64_t prefetch_distance = next_block_distance(coded_sequence_, x, block);
     for (int64_t t = 0; t < present; ++t, to += step) {
-      for (int64_t i = 0; ahead && i < dim; i += 64) V::prefetch(static_cast<const char*>(row[t]) + ahead + i);
+      for (int64_t i = 0; prefetch_distance && i < dim; i += 64)
+        V::prefetch(static_cast<const char*>(row[t]) + prefetch_distance + i);
       if (x.dtype == DType::i8)
         CodeRows<V>::template decode_row<int8_t>(row[t], dim, to);
       else
@@ -187,7 +188,7 @@ class CodedBlocks {
   AttentionRows rows_;
   T *keys_, *values_, *queries_;
   alignas(64) float key_scales_[key_block], value_scales_[key_block];
-  float query_scales_[most_attention_rows];
+  float query_scales_[max_attention_rows];
 };
 
 }  // namespace easydel::kernels

@@ -31,12 +31,13 @@ struct FewRows {
     const bf16* row[key_block] = {};
     find_rows(s, k, head, begin, count, row);
     for (int64_t r = count; r < key_block; ++r) row[r] = row[r - 1];
-    const int64_t ahead = begin + key_block < s.keys && k.token_stride != dim ? next_block_distance(s, k, begin) : 0;
-    transpose_rows(row, count, dim, ahead, to, key_block * k_block);
+    const int64_t prefetch_distance =
+        begin + key_block < s.keys && k.token_stride != dim ? next_block_distance(s, k, begin) : 0;
+    transpose_rows(row, count, dim, prefetch_distance, to, key_block * k_block);
   }
   // The same for `count` rows given by pointers; up to 15 more are read. Their length is a multiple of 32, and blocks
-  // of 32 are `step` apart. The data read next are `ahead` elements after each row (0: unknown).
-  static void transpose_rows(const bf16* const* row, int64_t count, int64_t dim, int64_t ahead, bf16* to,
+  // of 32 are `step` apart. The data read next are `prefetch_distance` elements after each row (0: unknown).
+  static void transpose_rows(const bf16* const* row, int64_t count, int64_t dim, int64_t prefetch_distance, bf16* to,
                              int64_t step) {
     for (int64_t first = 0; first < count; first += tile_columns) {
       bf16* tile = to + first / tile_columns * tile_elements;
@@ -48,7 +49,7 @@ struct FewRows {
             for (int64_t j = 0; j < width; ++j) {
               const bf16* const from = row[first + r + j] + d + 2 * pair;
               pairs[j] = V::load_pairs(from);
-              if (ahead && pair == 0) V::prefetch(from + ahead);
+              if (prefetch_distance && pair == 0) V::prefetch(from + prefetch_distance);
             }
             V::transpose(pairs);
 #pragma GCC unroll 16
@@ -99,23 +100,24 @@ struct FewRows {
   template <class T>
   static void add_values_of(const AttentionSequence& s, const Heads& v, int64_t head, int64_t block, Range keys,
                             int64_t rows, const float* weights, int64_t v_dim, float* out, int64_t v_step) {
-    constexpr int64_t together = 32;
-    const int64_t ahead = next_block_distance(s, v, block);
+    constexpr int64_t max_keys = 32;
+    const int64_t prefetch_distance = next_block_distance(s, v, block);
     for (int64_t t = keys.begin; t < keys.end;) {
-      int64_t count = std::min(together, keys.end - t);
+      int64_t count = std::min(max_keys, keys.end - t);
       if (s.pages) count = std::min(count, s.page_tokens - (block + t) % s.page_tokens);
       const T* const from = static_cast<const T*>(key_at(s, v, block + t, head));
-      add_rows(rows, weights + t, ValueRows<T>{from, v.token_stride, ahead}, count, v_dim, out, v_step);
+      add_rows(rows, weights + t, ValueRows<T>{from, v.token_stride, prefetch_distance}, count, v_dim, out, v_step);
       t += count;
     }
   }
 
-  // Values of one kv head in rows `stride` elements apart; the data `ahead` elements further are prefetched.
+  // Values of one kv head in rows `stride` elements apart; the data `prefetch_distance` elements further are
+  // prefetched.
   template <class T>
   struct ValueRows {
     const T* data;
-    int64_t stride, ahead;
-    ValueRows from(int64_t column) const { return {data + column, stride, ahead}; }
+    int64_t stride, prefetch_distance;
+    ValueRows from(int64_t column) const { return {data + column, stride, prefetch_distance}; }
   };
 
   template <int rows, int vectors, class T>
@@ -128,7 +130,7 @@ struct FewRows {
       for (int i = 0; i < vectors; ++i) sum[r][i] = V::load(out + r * out_step + i * width);
     for (int64_t t = 0; t < keys; ++t, v += values.stride) {
 #pragma GCC unroll 4
-      for (int i = 0; i < vectors * width; i += 64 / int(sizeof(T))) V::prefetch(v + values.ahead + i);
+      for (int i = 0; i < vectors * width; i += 64 / int(sizeof(T))) V::prefetch(v + values.prefetch_distance + i);
       F value[vectors];
 #pragma GCC unroll 4
       for (int i = 0; i < vectors; ++i) value[i] = V::load(v + i * width);
@@ -146,7 +148,7 @@ struct FewRows {
   }
 
   // As many rows and columns at a time as fit into the registers.
-  template <int rows = Tile::most_rows, class T>
+  template <int rows = Tile::max_rows, class T>
   static void add_rows(int64_t count, const float* weights, ValueRows<T> values, int64_t keys, int64_t v_dim,
                        float* out, int64_t out_step) {
     if constexpr (rows > 0) {
@@ -154,7 +156,7 @@ struct FewRows {
         if (count <= 3) return add_rows<3>(count, weights, values, keys, v_dim, out, out_step);
       if (count < rows) return add_rows<rows - 1>(count, weights, values, keys, v_dim, out, out_step);
       int64_t d = 0;
-      if constexpr (2 * rows <= Tile::most_rows)
+      if constexpr (2 * rows <= Tile::max_rows)
         for (; d + 4 * width <= v_dim; d += 4 * width) chain<rows, 4>(weights, values.from(d), keys, out + d, out_step);
       for (; d + 2 * width <= v_dim; d += 2 * width) chain<rows, 2>(weights, values.from(d), keys, out + d, out_step);
       for (; d < v_dim; d += width) chain<rows, 1>(weights, values.from(d), keys, out + d, out_step);

@@ -118,7 +118,7 @@ struct AttentionLoops {
     const int64_t group = step.group(), dim = spec.head_dim, v_step = step.v_step();
     const Score score(spec);
     thread_local Scratch<float> queries_of_thread, keys_of_thread, values_of_thread;
-    float* const queries = queries_of_thread.at_least(most_attention_rows * dim);
+    float* const queries = queries_of_thread.at_least(max_attention_rows * dim);
     float* const keys = keys_of_thread.at_least(key_block * dim);
     float* const values = values_of_thread.at_least(key_block * v_step);
     const bool key_pairs = FewRows<V>::pairs_of_keys(step, rows), in_place = FewRows<V>::values_in_place(step, rows);
@@ -126,8 +126,8 @@ struct AttentionLoops {
     alignas(64) float scores[block_rows * key_block];
     alignas(64) float weights[block_rows * key_block];
 
-    Row state[most_attention_rows];
-    const void* query_of[most_attention_rows];
+    Row state[max_attention_rows];
+    const void* query_of[max_attention_rows];
     Range all{s.keys, 0};
     for (int64_t r = 0; r < rows.count; ++r) {
       const Range keys_of_row =

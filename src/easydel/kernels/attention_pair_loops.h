@@ -23,7 +23,7 @@ class PairAttention {
   PairAttention(const AttentionStep& step, const AttentionRows& rows, const bf16* const* queries)
       : step_(step), rows_(rows), dim_(round_up(step.spec.head_dim, k_block)), values_(step, rows) {
     thread_local Scratch<bf16> queries_of_thread, keys_of_thread;
-    queries_ = queries_of_thread.at_least(divide_up(most_attention_rows, block_rows) * tile_columns * dim_);
+    queries_ = queries_of_thread.at_least(divide_up(max_attention_rows, block_rows) * tile_columns * dim_);
     keys_ = keys_of_thread.at_least(key_block * dim_);
     for (int64_t t = 0; t < rows.count; t += block_rows)
       Packing::template transpose<tile_columns>([&](int64_t r) { return queries[t + r]; },
@@ -54,23 +54,25 @@ class PairAttention {
   void add_values(const Seen& seen, int64_t count, const bf16* weights, float* out) {
     values_.add(seen, count, weights, out);
   }
-  // The same of all 64 keys, whose values are int8 codes `stride` bytes apart; the data `ahead` bytes after each row
-  // are prefetched. Only if the dimensions fill whole panels.
+  // The same of all 64 keys, whose values are int8 codes `stride` bytes apart; the data `prefetch_distance` bytes after
+  // each row are prefetched. Only if the dimensions fill whole panels.
   static constexpr bool reads_codes = requires(const int8_t* codes) { D::right_of_codes(codes, codes); };
-  template <int rows = D::most_rows>
-  static void add_codes(int64_t count, const bf16* weights, const int8_t* codes, int64_t stride, int64_t ahead,
-                        int64_t v_dim, float* out) {
+  template <int rows = D::max_rows>
+  static void add_codes(int64_t count, const bf16* weights, const int8_t* codes, int64_t stride,
+                        int64_t prefetch_distance, int64_t v_dim, float* out) {
     if constexpr (rows > 0) {
       if constexpr (rows > 3)
-        if (count <= 3) return add_codes<3>(count, weights, codes, stride, ahead, v_dim, out);
-      if (count < rows) return add_codes<rows - 1>(count, weights, codes, stride, ahead, v_dim, out);
+        if (count <= 3) return add_codes<3>(count, weights, codes, stride, prefetch_distance, v_dim, out);
+      if (count < rows) return add_codes<rows - 1>(count, weights, codes, stride, prefetch_distance, v_dim, out);
       int64_t c = 0;
-      if constexpr (3 * rows <= D::most_rows)
+      if constexpr (3 * rows <= D::max_rows)
         for (; c + 4 * width <= v_dim; c += 4 * width)
-          chain_codes<rows, 4>(weights, codes + c, stride, ahead, out + c, v_dim);
-      for (; c < v_dim; c += 2 * width) chain_codes<rows, 2>(weights, codes + c, stride, ahead, out + c, v_dim);
+          chain_codes<rows, 4>(weights, codes + c, stride, prefetch_distance, out + c, v_dim);
+      for (; c < v_dim; c += 2 * width)
+        chain_codes<rows, 2>(weights, codes + c, stride, prefetch_distance, out + c, v_dim);
       if (count > rows)
-        add_codes<>(count - rows, weights + rows * key_block, codes, stride, ahead, v_dim, out + rows * v_dim);
+        add_codes<>(count - rows, weights + rows * key_block, codes, stride, prefetch_distance, v_dim,
+                    out + rows * v_dim);
     }
   }
 
@@ -150,36 +152,36 @@ class PairAttention {
     }
     // Rows that see the same keys: whole pairs together, then a first or last key without its neighbour.
     void add_seen(Range keys, int64_t count, const bf16* weights, float* out, bool in_place) const {
-      const auto alone = [&](int64_t key) {
+      const auto single_key = [&](int64_t key) {
         const bf16* pair[2] = {};
         pair[key % 2] = row(key);
         put(pair, 1, one_pair_);
         multiply<pairs_of_block>(count, weights + key / 2 * 2, 1, {one_pair_, v_step_, 0, 1}, 0, v_step_, out, v_step_,
                                  false, typename Tile::Nothing());
       };
-      if (keys.begin % 2) alone(keys.begin++);
+      if (keys.begin % 2) single_key(keys.begin++);
       const int64_t end = keys.end / 2 * 2;
       if (keys.begin < end && in_place)
         add_in_place<>({keys.begin, end}, count, weights, out);
       else if (keys.begin < end)
         add_pairs(keys.begin / 2, end / 2, count, weights, out);
-      if (keys.begin <= end && end < keys.end) alone(end);
+      if (keys.begin <= end && end < keys.end) single_key(end);
     }
 
     // Few rows read values in place while their distance is constant.
-    template <int rows = D::most_rows>
+    template <int rows = D::max_rows>
     void add_in_place(Range keys, int64_t count, const bf16* weights, float* out) const {
       if constexpr (rows > 0) {
         if constexpr (rows > 3)
           if (count <= 3) return add_in_place<3>(keys, count, weights, out);
         if (count < rows) return add_in_place<rows - 1>(keys, count, weights, out);
-        constexpr int64_t together = 32;
+        constexpr int64_t max_keys = 32;
         for (int64_t t = keys.begin; t < keys.end;) {
-          int64_t some = std::min(together, keys.end - t);
+          int64_t some = std::min(max_keys, keys.end - t);
           if (s_.pages) some = std::min(some, s_.page_tokens - (block_ + t) % s_.page_tokens);
           const bf16* const from = row(t);
           int64_t c = 0;
-          if constexpr (3 * rows <= D::most_rows)
+          if constexpr (3 * rows <= D::max_rows)
             for (; c + 4 * width <= step_.spec.v_dim; c += 4 * width)
               chain_in_place<rows, 4>(weights + t, from + c, step_.spec.v_dim - c, some, out + c);
           for (; c < step_.spec.v_dim; c += 2 * width)
@@ -219,12 +221,12 @@ class PairAttention {
   };
 
   template <int rows, int vectors>
-  static void chain_codes(const bf16* weights, const int8_t* codes, int64_t stride, int64_t ahead, float* out,
-                          int64_t v_step) {
+  static void chain_codes(const bf16* weights, const int8_t* codes, int64_t stride, int64_t prefetch_distance,
+                          float* out, int64_t v_step) {
     F sum[rows][vectors];
     Tile::template load_sums<rows, vectors>(sum, out, v_step, false);
     for (int64_t t = 0; t < key_block; t += 2, codes += 2 * stride) {
-      V::prefetch(codes + ahead), V::prefetch(codes + ahead + stride);
+      V::prefetch(codes + prefetch_distance), V::prefetch(codes + prefetch_distance + stride);
       typename D::Right right[vectors];
 #pragma GCC unroll 4
       for (int i = 0; i < vectors; ++i) right[i] = D::right_of_codes(codes + i * width, codes + stride + i * width);
@@ -265,7 +267,7 @@ class PairAttention {
 
   // Multiplies `count` rows by columns [begin, end) of b (multiples of 32) into the same columns of c, with as many
   // rows and columns at a time as fit into the registers.
-  template <int64_t row_step, int rows = D::most_rows, class Ahead>
+  template <int64_t row_step, int rows = D::max_rows, class Ahead>
   static void multiply(int64_t count, const bf16* a, int64_t a_step, const Pairs& b, int64_t begin, int64_t end,
                        float* c, int64_t c_step, bool first, Ahead&& ahead) {
     if constexpr (rows > 0) {
@@ -273,7 +275,7 @@ class PairAttention {
         if (count <= 3) return multiply<row_step, 3>(count, a, a_step, b, begin, end, c, c_step, first, ahead);
       if (count < rows) return multiply<row_step, rows - 1>(count, a, a_step, b, begin, end, c, c_step, first, ahead);
       int64_t column = begin;
-      if constexpr (3 * rows <= D::most_rows)  // few chains: process more of them at once
+      if constexpr (3 * rows <= D::max_rows)  // few chains: process more of them at once
         for (; column + 4 * width <= end; column += 4 * width)
           chain<rows, 4, row_step>(a, a_step, b, column, c + column, c_step, first, ahead);
       for (; column < end; column += 2 * width)

@@ -18,7 +18,7 @@ struct FmaPairs {
     F even, odd;
   };
   using Right = Left;
-  static constexpr int most_rows = V::registers == 32 ? 12 : 4;
+  static constexpr int max_rows = V::registers == 32 ? 12 : 4;
   static constexpr int64_t columns_in_place = 2 * V::width;
 
   static Left left(const bf16* pair) {
@@ -78,15 +78,17 @@ struct AttentionPairs {
     int64_t panel, block;
   };
   // Interleaves rows of keys (two per pair; null: zeros) as pairs of keys; columns from v_dim up to v_step are zeros.
-  // The data read next are `ahead` elements after each row (0: unknown). Returns whether all numbers are finite.
+  // The data read next are `prefetch_distance` elements after each row (0: unknown). Returns whether all numbers are
+  // finite.
   static bool interleave(const bf16* const* rows, int64_t pairs, int64_t v_dim, int64_t v_step, Steps steps, bf16* to,
-                         int64_t ahead = 0) {
+                         int64_t prefetch_distance = 0) {
     typename D::Largest largest;
     for (int64_t i = 0; i < pairs; ++i) {
       const bf16 *const even = rows[2 * i], *const odd = rows[2 * i + 1];
       bf16* at = to + i / tile_columns * steps.block + i % tile_columns * k_block;
       for (int64_t c = 0; c < v_step; c += panel_columns, at += steps.panel) {
-        if (ahead && even && odd) V::prefetch(even + ahead + c), V::prefetch(odd + ahead + c);
+        if (prefetch_distance && even && odd)
+          V::prefetch(even + prefetch_distance + c), V::prefetch(odd + prefetch_distance + c);
         D::interleave(even ? even + c : nullptr, odd ? odd + c : nullptr, v_dim - c, at, at + tile_elements, largest);
       }
     }

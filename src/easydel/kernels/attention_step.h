@@ -8,8 +8,8 @@
 
 namespace easydel::kernels {
 
-constexpr int64_t key_block = 64, chunk_keys = 512, most_attention_rows = 192;
-constexpr int64_t most_int8_dim = 1024;  // 127 x 127 x 1024 < 2^24
+constexpr int64_t key_block = 64, chunk_keys = 512, max_attention_rows = 192;
+constexpr int64_t max_int8_dim = 1024;  // 127 x 127 x 1024 < 2^24
 
 struct AttentionStep {
   AttentionSpec spec;
@@ -70,9 +70,9 @@ inline Range visible(const AttentionSpec& spec, const AttentionSequence& sequenc
 struct AttentionPartial {
   float *top, *sum, *out;
 };
-inline int64_t partial_floats(const AttentionStep& step) { return most_attention_rows * (2 + step.v_step()); }
+inline int64_t partial_floats(const AttentionStep& step) { return max_attention_rows * (2 + step.v_step()); }
 inline AttentionPartial partial_at(float* data) {
-  return {data, data + most_attention_rows, data + 2 * most_attention_rows};
+  return {data, data + max_attention_rows, data + 2 * max_attention_rows};
 }
 
 struct AttentionBackwardStep {

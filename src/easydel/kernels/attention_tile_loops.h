@@ -30,7 +30,7 @@ class TileAttention {
         key_pairs_(Few::pairs_of_keys(step, rows)),
         in_place_(Few::values_in_place(step, rows)) {
     thread_local Scratch<float> queries_of_thread, keys_of_thread, values_of_thread;
-    queries_ = queries_of_thread.at_least(most_attention_rows * dim_);
+    queries_ = queries_of_thread.at_least(max_attention_rows * dim_);
     keys_ = keys_of_thread.at_least(key_block * dim_);
     values_ = values_of_thread.at_least(key_block * v_step_);
     for (int64_t t = 0; t < rows.count; t += block_rows) {

@@ -22,14 +22,14 @@ struct CodePairLoops : private CodePairs {
         few(rows, [&]<int count>(Count<count>) { by_groups<count>(step, table, panel, first); });
         ++panel;
       } else {
-        const int64_t together = end - panel >= 4 && rows <= 2 ? 4 : end - panel >= 2 ? 2 : 1;
+        const int64_t panel_count = end - panel >= 4 && rows <= 2 ? 4 : end - panel >= 2 ? 2 : 1;
         few(rows, [&]<int count>(Count<count>) {
           if constexpr (count <= 2)
-            if (together == 4) by_panels<4, count>(step, table, panel, first);
-          if (together == 2) by_panels<2, count>(step, table, panel, first);
-          if (together == 1) by_panels<1, count>(step, table, panel, first);
+            if (panel_count == 4) by_panels<4, count>(step, table, panel, first);
+          if (panel_count == 2) by_panels<2, count>(step, table, panel, first);
+          if (panel_count == 1) by_panels<1, count>(step, table, panel, first);
         });
-        panel += together;
+        panel += panel_count;
       }
     }
   }
@@ -51,11 +51,11 @@ struct CodePairLoops : private CodePairs {
   // As many groups of a panel at a time as keep the accumulator chains busy, in equal portions.
   template <int rows>
   static void by_groups(const QuantizedStep& step, __m512i table, int64_t panel, int64_t first) {
-    constexpr int64_t most = rows > 2 ? 2 : 4;
+    constexpr int64_t max_groups = rows > 2 ? 2 : 4;
     alignas(64) float c[rows * panel_columns] = {};
     const int64_t whole = step.length_of(step.groups - 1) == step.group ? step.groups : step.groups - 1;
     for (int64_t g = 0; g < step.groups;) {
-      const int64_t left = whole - g, together = left > 0 ? divide_up(left, divide_up(left, most)) : 1;
+      const int64_t left = whole - g, group_count = left > 0 ? divide_up(left, divide_up(left, max_groups)) : 1;
       Units units{.codes = step.group_at(panel, g),
                   .apart = scale_bytes + step.group * step.k_bytes,
                   .a = step.a_pairs + (first * step.padded_k + g * step.group * rows) / 2,
@@ -63,13 +63,13 @@ struct CodePairLoops : private CodePairs {
                   .length = step.length_of(g),
                   .c = c};
       units.soon = units.codes + prefetch_distance_bytes;
-      if constexpr (most == 4) {
-        if (together == 4) sum<4, rows>(units, table);
-        if (together == 3) sum<3, rows>(units, table);
+      if constexpr (max_groups == 4) {
+        if (group_count == 4) sum<4, rows>(units, table);
+        if (group_count == 3) sum<3, rows>(units, table);
       }
-      if (together == 2) sum<2, rows>(units, table);
-      if (together == 1) sum<1, rows>(units, table);
-      g += together;
+      if (group_count == 2) sum<2, rows>(units, table);
+      if (group_count == 1) sum<1, rows>(units, table);
+      g += group_count;
     }
     ProductLoops<V>::write_rows(step.result, panel, first, rows, c);
   }
@@ -150,11 +150,11 @@ struct CodePairLoops : private CodePairs {
     float* const c = sums_of_thread.at_least(rows * panel_columns);
     uint32_t* const pairs = pairs_of_thread.at_least(piece / 2 * panel_columns);
     std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
-    const int64_t together = std::max<int64_t>(1, piece / step.group), block = step.result.rows_per_block;
+    const int64_t groups_per_piece = std::max<int64_t>(1, piece / step.group), block = step.result.rows_per_block;
     alignas(64) float sums[block_rows * panel_columns];
     PairLoops::Ahead ahead;
-    for (int64_t g = 0; g < step.groups; g += together) {
-      const int64_t end = std::min(g + together, step.groups);
+    for (int64_t g = 0; g < step.groups; g += groups_per_piece) {
+      const int64_t end = std::min(g + groups_per_piece, step.groups);
       const uint8_t* const after = step.group_at(panel, end - 1) + scale_bytes + step.length_of(end - 1) * step.k_bytes;
       ahead.soon({reinterpret_cast<const char*>(after), 1, (after - step.group_at(panel, g)) / 64, 0},
                  divide_up(rows, block) * ((end - 1 - g) * step.group + step.length_of(end - 1)) / (2 * lanes));

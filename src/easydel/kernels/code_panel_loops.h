@@ -104,13 +104,13 @@ struct CodePanelLoops {
                  value<only_scales>(from.spec, numbers, codes.template get<pair>(at, v), v, true));
       return;
     }
-    alignas(64) float both[pair_numbers];
+    alignas(64) float decoded[pair_numbers];
     for (int64_t v = 0; v < pair_numbers; v += width)
-      V::store(both + v, value<only_scales>(from.spec, numbers, codes.template get<pair>(at, v), v, false));
+      V::store(decoded + v, value<only_scales>(from.spec, numbers, codes.template get<pair>(at, v), v, false));
     float* const even = static_cast<float*>(to) + k * panel_columns;
-    for (int64_t c = 0; c < panel_columns; ++c) even[c] = both[2 * c];
+    for (int64_t c = 0; c < panel_columns; ++c) even[c] = decoded[2 * c];
     if (k + 1 < from.k)
-      for (int64_t c = 0; c < panel_columns; ++c) even[panel_columns + c] = both[2 * c + 1];
+      for (int64_t c = 0; c < panel_columns; ++c) even[panel_columns + c] = decoded[2 * c + 1];
   }
 
   template <bool only_scales>

@@ -27,10 +27,10 @@ void over_tokens(Executor& executor, const ConvolutionStep& step, const Each& ea
   };
   thread_local std::vector<Part> parts;
   parts.clear();
-  const int64_t together = std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(step.spec.channels, 1));
+  const int64_t tokens_per_part = std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(step.spec.channels, 1));
   for (const ConvolutionRange& range : step.ranges)
-    for (int64_t t = range.begin; t < range.end; t += together)
-      parts.push_back({&range, t, std::min(range.end, t + together)});
+    for (int64_t t = range.begin; t < range.end; t += tokens_per_part)
+      parts.push_back({&range, t, std::min(range.end, t + tokens_per_part)});
   const Part* const all = parts.data();
   executor.run(int64_t(parts.size()), [&](int64_t i) {
     for (int64_t t = all[i].begin; t < all[i].end; ++t) each(*all[i].range, t);

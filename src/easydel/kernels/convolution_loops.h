@@ -52,12 +52,12 @@ struct ConvolutionLoops {
     for (int64_t w = 0; w <= width; ++w) {
       const bool bias = w == width;
       if (bias ? !dbias : !dtaps) continue;
-      const int64_t back = bias ? 0 : width - 1 - w;
+      const int64_t distance = bias ? 0 : width - 1 - w;
       W sum = W::zero();
       for (const ConvolutionRange& range : s.ranges)
-        for (int64_t t = range.begin + back; t < range.end; ++t) {
+        for (int64_t t = range.begin + distance; t < range.end; ++t) {
           const W d = Rows::load(dy.dtype, dy.at(t), c, n);
-          sum = bias ? sum + d : Math::fma(d, Rows::load(s.x.dtype, s.x.at(t - back), c, n), sum);
+          sum = bias ? sum + d : Math::fma(d, Rows::load(s.x.dtype, s.x.at(t - distance), c, n), sum);
         }
       sum.store((bias ? dbias : dtaps + w * n) + c, n - c);
     }

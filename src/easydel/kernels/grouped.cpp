@@ -56,16 +56,16 @@ void add_tasks(std::vector<Task>& tasks, const Piece& piece, int64_t units, int6
 }
 
 void run_batch(Executor& executor, const Work& work, std::span<Piece> pieces) {
-  const bool alone = pieces.size() == 1;
+  const bool is_only_piece = pieces.size() == 1;
   std::vector<Task> packing, products;
   int64_t panels = 0;
   for (const Piece& piece : pieces) panels += piece.shape.panels();
   for (const Piece& piece : pieces) {
     const int64_t rows = piece.step.m;
     add_tasks(packing, piece, divide_up(rows, piece.plan.rows_per_fill),
-              packing_tasks_of_piece(piece.shape, piece.plan, rows, alone, executor.size()));
+              packing_tasks_of_piece(piece.shape, piece.plan, rows, is_only_piece, executor.size()));
     add_tasks(products, piece, piece.shape.panels(),
-              product_tasks_of_piece(piece.shape, rows, panels, alone, executor.size()));
+              product_tasks_of_piece(piece.shape, rows, panels, is_only_piece, executor.size()));
   }
   executor.run(int64_t(packing.size()), [&](int64_t i) {
     const auto& [piece, begin, end] = packing[size_t(i)];

@@ -9,8 +9,8 @@ namespace easydel::kernels {
 
 void* allocate_bytes(int64_t bytes) {
   constexpr size_t huge_page = 2u << 20;
-  const size_t least = size_t(bytes) + 64, align = least >= huge_page / 2 ? huge_page : 64;
-  const size_t size = (least + align - 1) / align * align;
+  const size_t min_bytes = size_t(bytes) + 64, align = min_bytes >= huge_page / 2 ? huge_page : 64;
+  const size_t size = (min_bytes + align - 1) / align * align;
   void* const p = std::aligned_alloc(align, size);
   if (!p) throw std::bad_alloc();
   if (align == huge_page) madvise(p, size, MADV_HUGEPAGE);

@@ -50,9 +50,9 @@ struct PairLoops : PairPacking {
   }
   // Several blocks, one after the other: a row's cache lines are read once for all of them.
   static void pack_columns(Input x, int64_t first, int64_t columns, int64_t k, int64_t pairs, uint32_t* to) {
-    constexpr int64_t ahead = 8;  // rows
+    constexpr int64_t prefetch_rows = 8;
     for (int64_t i = 0; i < k; i += 2) {
-      for (int64_t r = i + ahead; r < std::min(i + ahead + 2, k); ++r)
+      for (int64_t r = i + prefetch_rows; r < std::min(i + prefetch_rows + 2, k); ++r)
         for (int64_t c = 0; c < columns; c += line) V::prefetch(x.at(r, first + c));
       int64_t c = 0;
       for (; i + 1 < k && c + line <= columns; c += 2 * block_rows) {  // fills two blocks from one load of each row
@@ -221,16 +221,17 @@ struct PairLoops : PairPacking {
   };
 
   static int64_t even_piece(int64_t pairs) {
-    constexpr int64_t most = piece + lanes;
-    return round_up(divide_up(pairs, std::max<int64_t>(1, divide_up(pairs, most))), lanes);
+    constexpr int64_t max_pairs = piece + lanes;
+    return round_up(divide_up(pairs, std::max<int64_t>(1, divide_up(pairs, max_pairs))), lanes);
   }
 
   // right(pair): the panels starting at that pair.
   template <class Make>
   static void multiply_stretches(const ProductStep& step, int64_t panel, int64_t panels, int64_t first, int64_t rows,
                                  int64_t stretch, const Make& right_from) {
-    const bool few = rows <= step.rows_per_block, gathers = step.right == RightSide::rows;
-    const int64_t all = step.padded_k, terms = terms_of(step), together = few ? stretch : even_piece(stretch);
+    const bool is_one_block = rows <= step.rows_per_block, gathers = step.right == RightSide::rows;
+    const int64_t all = step.padded_k, terms = terms_of(step),
+                  pairs_per_pass = is_one_block ? stretch : even_piece(stretch);
     const int64_t of_panel = round_up(rows, step.rows_per_block) * panel_columns, kept = all > stretch ? of_panel : 0;
     const int64_t blocks = divide_up(rows, step.rows_per_block);
     thread_local Scratch<float> sums_of_thread;
@@ -246,14 +247,14 @@ struct PairLoops : PairPacking {
       for (int64_t p = 0; p < panels; ++p) {
         float* const c = sums + p * kept;
         const bool through = writes_through(step, panel + p);
-        for (int64_t pair = begin; pair < end; pair += together) {
-          const int64_t pairs = std::min(together, end - pair);
+        for (int64_t pair = begin; pair < end; pair += pairs_per_pass) {
+          const int64_t pairs = std::min(pairs_per_pass, end - pair);
           const uint32_t* const b = right.at(p, pair);
           const auto left = [&](int64_t r) {
             return step.a_pairs + (first + r) * all + pair * std::min(step.rows_per_block, rows - r);
           };
           if (!gathers && !has_next) {  // this many pairs, or 8 KB
-            const int64_t off = few ? 2048 : pairs * panel_columns;
+            const int64_t off = is_one_block ? 2048 : pairs * panel_columns;
             ahead.soon({reinterpret_cast<const char*>(b + off), 1, 2 * pairs, 0}, blocks * (pairs / lanes));
           }
           for (int64_t r = 0; r < rows; r += step.rows_per_block) {
@@ -276,14 +277,14 @@ struct PairLoops : PairPacking {
   static void multiply_short(const ProductStep& step, const Right& right, int64_t panel, int64_t panels, int64_t first,
                              int64_t rows) {
     const int64_t all = step.padded_k, terms = terms_of(step);
-    const int64_t together = std::max<int64_t>(1, 2 * piece / std::max<int64_t>(all, 1));
+    const int64_t panels_per_pass = std::max<int64_t>(1, 2 * piece / std::max<int64_t>(all, 1));
     alignas(64) float c[block_rows * panel_columns];
     Ahead ahead;
-    for (int64_t begin = 0; begin < panels; begin += together)
+    for (int64_t begin = 0; begin < panels; begin += panels_per_pass)
       for (int64_t r = 0; r < rows; r += step.rows_per_block) {
         const int64_t count = std::min(step.rows_per_block, rows - r);
         const uint32_t* const a = step.a_pairs + (first + r) * all;
-        for (int64_t p = begin; p < std::min(panels, begin + together); ++p) {
+        for (int64_t p = begin; p < std::min(panels, begin + panels_per_pass); ++p) {
           ahead.next_rows(a);
           if (writes_through(step, panel + p)) {
             const Output result = result_at(step, panel + p, first + r);

@@ -17,10 +17,10 @@ struct PairPacking {
   // Panels of the right side from row-major rows [k, n], in the layout of a packed weight; a missing k or column is 0.
   static void pack_panels(Input rows, int64_t k, int64_t n, int64_t panel, int64_t panels, int64_t pairs,
                           uint32_t* to) {
-    constexpr int64_t ahead = 8;                 // rows
+    constexpr int64_t prefetch_rows = 8;
     constexpr int64_t tile = tile_elements / 2;  // in pairs
     for (int64_t i = 0; i < pairs; ++i) {
-      for (int64_t r = 2 * i + ahead; r < std::min(2 * i + ahead + 2, k); ++r)
+      for (int64_t r = 2 * i + prefetch_rows; r < std::min(2 * i + prefetch_rows + 2, k); ++r)
         for (int64_t p = panel; p < panel + panels; ++p) Avx512::prefetch(rows.at(r, p * panel_columns));
       uint32_t* const to_pair = to + i / lanes * lanes * panel_columns + i % lanes * lanes;
       if (2 * i + 1 < k && n - panel * panel_columns >= panels * panel_columns) {

@@ -92,9 +92,9 @@ struct PairRowLoops {
           for (int i = 0; i < vectors; ++i) right[i] = __m512bh(_mm512_load_si512(x[i] + pair));
 #pragma GCC unroll 16
           for (int r = 0; r < rows; ++r) {
-            int both;
-            std::memcpy(&both, w.at + r * w.apart, sizeof both);
-            const __m512bh left = __m512bh(_mm512_set1_epi32(both));
+            int pair_bits;
+            std::memcpy(&pair_bits, w.at + r * w.apart, sizeof pair_bits);
+            const __m512bh left = __m512bh(_mm512_set1_epi32(pair_bits));
 #pragma GCC unroll 3
             for (int i = 0; i < vectors; ++i) sum[r][i] = _mm512_dpbf16_ps(sum[r][i], right[i], left);
           }

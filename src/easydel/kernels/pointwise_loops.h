@@ -218,11 +218,11 @@ struct PointwiseLoops {
 
   template <class T>
   static void adamw(const AdamWStep& s, int64_t n, float* p, const T* gradient, float* m, float* v, bf16* copy) {
-    constexpr int64_t ahead = 32 * lanes;
+    constexpr int64_t prefetch_distance = 32 * lanes;
     const bool streams = reinterpret_cast<uintptr_t>(copy) % 64 == 0;  // the copy is not read soon
     for (int64_t i = 0; i < n; i += lanes) {
-      V::prefetch(p + i + ahead), V::prefetch(gradient + i + ahead);
-      V::prefetch(m + i + ahead), V::prefetch(v + i + ahead);
+      V::prefetch(p + i + prefetch_distance), V::prefetch(gradient + i + prefetch_distance);
+      V::prefetch(m + i + prefetch_distance), V::prefetch(v + i + prefetch_distance);
       const int64_t left = n - i;
       const W g = W::load(gradient + i, left) * W::set(s.grad_scale);
       const W first = W::load(m + i, left), second = W::load(v + i, left);

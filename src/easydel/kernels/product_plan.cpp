@@ -47,9 +47,9 @@ int64_t rows_per_block(const ProductShape& shape) {
 }
 
 // Cuts `units` into equal tasks of about `units_per_task`.
-int64_t equal_tasks(int64_t units, int64_t units_per_task, bool alone, int threads) {
+int64_t equal_tasks(int64_t units, int64_t units_per_task, bool is_only_piece, int threads) {
   const int64_t min_tasks = divide_up(units, std::clamp<int64_t>(units_per_task, 1, units));
-  return task_count(min_tasks, units, alone ? threads : 1);
+  return task_count(min_tasks, units, is_only_piece ? threads : 1);
 }
 
 }  // namespace
@@ -172,18 +172,19 @@ int64_t packed_bytes_of_piece(const ProductShape& shape, const GroupPlan& group,
   return round_up((group.weight_in_place ? round_up(rows, panel_columns) : rows) * shape.packed_row_bytes(), 64);
 }
 
-int64_t packing_tasks_of_piece(const ProductShape& shape, const GroupPlan& group, int64_t rows, bool alone,
+int64_t packing_tasks_of_piece(const ProductShape& shape, const GroupPlan& group, int64_t rows, bool is_only_piece,
                                int threads) {
   const int64_t fill_bytes = std::max<int64_t>(shape.packed_row_bytes() * group.rows_per_fill, 1);
-  return equal_tasks(divide_up(rows, group.rows_per_fill), packed_bytes_per_task / fill_bytes, alone, threads);
+  return equal_tasks(divide_up(rows, group.rows_per_fill), packed_bytes_per_task / fill_bytes, is_only_piece, threads);
 }
 
-int64_t product_tasks_of_piece(const ProductShape& shape, int64_t rows, int64_t batch_panels, bool alone, int threads) {
+int64_t product_tasks_of_piece(const ProductShape& shape, int64_t rows, int64_t batch_panels, bool is_only_piece,
+                               int threads) {
   // Longer tasks where the next panel is prefetched during this one.
   const int64_t work = shape.left == LeftSide::rows ? multiply_adds_per_task : multiply_adds_per_tile_task;
   const int64_t panel = shape.padded_k() * panel_columns * (rows + rows_of_start_cost);
   const int64_t max_panels = divide_up(batch_panels, 2 * threads);  // no fewer tasks than threads
-  return equal_tasks(shape.panels(), std::min(max_panels, work / std::max<int64_t>(panel, 1)), alone, threads);
+  return equal_tasks(shape.panels(), std::min(max_panels, work / std::max<int64_t>(panel, 1)), is_only_piece, threads);
 }
 
 LeftSide left_of_codes(bool bytes, AccumulationOrder order, MatrixInstructions has, int64_t m) {

@@ -106,11 +106,12 @@ PiecePlan plan_piece(const ProductShape& shape, const GroupPlan& group, GroupRig
 constexpr int64_t bytes_per_group_batch = 32 << 20;
 int64_t packed_bytes_of_piece(const ProductShape& shape, const GroupPlan& group, int64_t rows);
 
-// Number of tasks that pack a piece of `rows` rows, and that multiply it. `alone`: the batch has no other piece, so its
-// tasks should keep all threads busy. `batch_panels` is the sum of the panels of all pieces of the batch.
-int64_t packing_tasks_of_piece(const ProductShape& shape, const GroupPlan& group, int64_t rows, bool alone,
+// Number of tasks that pack a piece of `rows` rows, and that multiply it. `is_only_piece`: the batch has no other
+// piece, so its tasks should keep all threads busy. `batch_panels` is the sum of the panels of all pieces of the batch.
+int64_t packing_tasks_of_piece(const ProductShape& shape, const GroupPlan& group, int64_t rows, bool is_only_piece,
                                int threads);
-int64_t product_tasks_of_piece(const ProductShape& shape, int64_t rows, int64_t batch_panels, bool alone, int threads);
+int64_t product_tasks_of_piece(const ProductShape& shape, int64_t rows, int64_t batch_panels, bool is_only_piece,
+                               int threads);
 
 // The product with a quantized weight (quantized_layout.h): y [m, n] from `groups` groups of codes in a row of W.
 struct CodesShape {

@@ -222,8 +222,8 @@ QuantizedWeight quantize(Executor& executor, Input from, int64_t n, int64_t k, c
       const float* const x = row_of(from, row, k, room);
       for (int64_t g = 0; g < step.groups; ++g) {
         const int64_t begin = g * step.group, count = std::min(k - begin, step.group);
-        const float most = of_greatest_size(x + begin, count), size = std::fabs(most);
-        const float scale = bytes ? size / 127 : high == -low ? size / high : most / (high > -low ? high : low);
+        const float extreme = of_greatest_size(x + begin, count), size = std::fabs(extreme);
+        const float scale = bytes ? size / 127 : high == -low ? size / high : extreme / (high > -low ? high : low);
         *scale_at(step, row, g) = scale;
         const float divisor = scale == 0 ? 1 : scale;  // then every value is 0
         if (bytes)

@@ -17,7 +17,7 @@ struct ByteLoops {
   using F = typename V::F;
   using I = typename D::I;
   static constexpr int width = V::width, vectors = 2;
-  static constexpr int most_rows = D::registers == 32 ? 12 : 4;
+  static constexpr int max_rows = D::registers == 32 ? 12 : 4;
 
   // Packs one row of the left side.
   static void pack_row(const QuantizedStep& step, Input x, int64_t row, int8_t* codes, int32_t* sums, float* scale) {
@@ -60,8 +60,8 @@ struct ByteLoops {
       const uint8_t* const scales = step.group_at(panel, g);
       const int64_t length = step.length_of(g), k_step = rows <= block_rows ? length : piece;
       for (int64_t k0 = 0; k0 < length; k0 += k_step)
-        for (int64_t r = 0; r < rows; r += most_rows)
-          some_rows(std::min<int64_t>(most_rows, rows - r), step.x + (first + r) * step.padded_k + g * step.group + k0,
+        for (int64_t r = 0; r < rows; r += max_rows)
+          some_rows(std::min<int64_t>(max_rows, rows - r), step.x + (first + r) * step.padded_k + g * step.group + k0,
                     step.padded_k, scales + scale_bytes + k0 * panel_columns, step.block, std::min(k_step, length - k0),
                     sums + r * row_ints, k0 == 0);
       for (int64_t r = 0; r < rows; ++r) {
@@ -82,7 +82,7 @@ struct ByteLoops {
   }
 
  private:
-  template <int rows = most_rows>
+  template <int rows = max_rows>
   static void some_rows(int64_t count, const int8_t* x, int64_t stride, const uint8_t* w, int64_t block, int64_t k,
                         int32_t* sums, bool first) {
     if constexpr (rows > 0) {
@@ -142,7 +142,7 @@ struct CodeLoops {
     std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
     for (int64_t g = 0; g < step.groups; ++g) {
       const uint8_t* const scales = step.group_at(panel, g);
-      if (rows <= most_at_once)
+      if (rows <= max_undecoded_rows)
         read_for_each(step, g, scales + scale_bytes, first, rows, sums);
       else
         read_out(step, g, scales + scale_bytes, first, rows, sums);
@@ -157,7 +157,7 @@ struct CodeLoops {
   }
 
  private:
-  static constexpr int64_t most_at_once = 48;  // rows; with more of them decoding to a panel once costs less
+  static constexpr int64_t max_undecoded_rows = 48;  // rows; with more of them decoding to a panel once costs less
 
   // Few rows: decodes straight into the accumulator's products, for up to four rows at once.
   static void read_for_each(const QuantizedStep& step, int64_t g, const uint8_t* codes, int64_t first, int64_t rows,

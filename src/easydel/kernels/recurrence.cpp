@@ -77,14 +77,14 @@ void recurrence_backward(Executor& executor, const RecurrenceSpec& spec, const R
       if (c + 1 < chunks) isa.recurrence.forward(step, begin, begin + chunk, state, nullptr, nullptr, nullptr);
     }
     std::memset(d_state, 0, size_t(2 * size) * sizeof(float));
-    float* const wanted = out.slopes ? slopes : nullptr;
+    float* const requested_slopes = out.slopes ? slopes : nullptr;
     for (int64_t c = chunks; c-- > 0;) {
       const int64_t begin = range.begin + c * chunk, end = std::min(range.end, begin + chunk);
       std::memcpy(state, begins + c * size, size_t(size) * sizeof(float));
       isa.recurrence.forward(step, begin, end, state, nullptr, before, kept);
-      isa.recurrence.backward(step, begin, end, before, kept, d_o, out, d_state, wanted);
+      isa.recurrence.backward(step, begin, end, before, kept, d_o, out, d_state, requested_slopes);
     }
-    if (wanted) narrow_state(step, slopes, out.slopes + which * spec.heads * spec.k_dim * spec.v_dim);
+    if (requested_slopes) narrow_state(step, slopes, out.slopes + which * spec.heads * spec.k_dim * spec.v_dim);
   });
 }
 

@@ -12,13 +12,13 @@ struct Avx512Pairs {  // what FmaPairs<Avx512> computes, by one instruction
   using F = __m512;
   using Left = __m512bh;
   using Right = __m512bh;
-  static constexpr int most_rows = 12;
+  static constexpr int max_rows = 12;
   static constexpr int64_t columns_in_place = 1;
 
   static Left left(const bf16* pair) {
-    int both;
-    std::memcpy(&both, pair, sizeof both);
-    return Left(_mm512_set1_epi32(both));
+    int pair_bits;
+    std::memcpy(&pair_bits, pair, sizeof pair_bits);
+    return Left(_mm512_set1_epi32(pair_bits));
   }
   static Right right(const bf16* pairs) { return Right(_mm512_loadu_si512(pairs)); }
   static F add(F sum, Right b, Left a) { return _mm512_dpbf16_ps(sum, b, a); }

@@ -13,8 +13,8 @@ template <class V>
 struct Tiles {
   using F = typename V::F;
   static constexpr int width = V::width;
-  static constexpr int most_rows = V::registers == 32 ? 12 : 6;
-  static constexpr int most_tile_rows = most_rows / 2;  // two chains each, of two vectors
+  static constexpr int max_rows = V::registers == 32 ? 12 : 6;
+  static constexpr int max_tile_rows = max_rows / 2;  // two chains each, of two vectors
 
   // The right side of a product: [k][step], of which `columns` (a multiple of 32) are multiplied.
   struct Right {
@@ -124,7 +124,7 @@ struct Tiles {
   }
 
   // Multiplies `count` rows by the right side, with as many rows and columns at a time as fit into the registers.
-  template <int64_t row_step = 1, bool streams = false, int rows = most_rows>
+  template <int64_t row_step = 1, bool streams = false, int rows = max_rows>
   static void rows_f32(int64_t count, const float* a, int64_t a_step, const Right& b, int64_t k, float* c,
                        int64_t c_step, bool first) {
     if constexpr (rows > 0) {
@@ -132,7 +132,7 @@ struct Tiles {
         if (count <= 3) return rows_f32<row_step, streams, 3>(count, a, a_step, b, k, c, c_step, first);
       if (count < rows) return rows_f32<row_step, streams, rows - 1>(count, a, a_step, b, k, c, c_step, first);
       int64_t column = 0;
-      if constexpr (3 * rows <= most_rows)  // few chains: process more of them at once
+      if constexpr (3 * rows <= max_rows)  // few chains: process more of them at once
         for (; column + 4 * width <= b.columns; column += 4 * width)
           chain_f32<rows, 4, row_step, streams>(a, a_step, b.data + column, b.step, k, c + column, c_step, first);
       for (; column < b.columns; column += 2 * width)
@@ -144,7 +144,7 @@ struct Tiles {
 
   // The right side is a bf16 panel, or one with `of` columns, of which `columns` are multiplied, in any order.
   template <AccumulationOrder order, int64_t of = panel_columns,
-            int rows = order == AccumulationOrder::bf16_tile ? 6 : most_rows, class Ahead>
+            int rows = order == AccumulationOrder::bf16_tile ? 6 : max_rows, class Ahead>
   static void rows_bf16(int64_t count, const float* a, int64_t a_step, const bf16* b, int64_t k, float* c,
                         int64_t c_step, bool first, Ahead&& ahead, int64_t columns = of) {
     if constexpr (rows > 0) {
@@ -152,10 +152,10 @@ struct Tiles {
         if (count <= 3) return rows_bf16<order, of, 3>(count, a, a_step, b, k, c, c_step, first, ahead, columns);
       if (count < rows) return rows_bf16<order, of, rows - 1>(count, a, a_step, b, k, c, c_step, first, ahead, columns);
       constexpr bool tiles = order == AccumulationOrder::bf16_tile, odd_first = order == AccumulationOrder::bf16_pairs;
-      constexpr int vectors = tiles && rows > most_tile_rows ? 1 : 2;
+      constexpr int vectors = tiles && rows > max_tile_rows ? 1 : 2;
       int64_t column = 0;
       // few chains: process more of them at once
-      if constexpr (tiles ? 2 * rows <= most_tile_rows : 3 * rows <= most_rows)
+      if constexpr (tiles ? 2 * rows <= max_tile_rows : 3 * rows <= max_rows)
         for (; column + 4 * width <= columns; column += 4 * width) {
           if constexpr (tiles)
             tile_bf16<rows, 4, of>(a, a_step, b + tile_of(column), k, c + column, c_step, first, ahead);
@@ -175,7 +175,7 @@ struct Tiles {
 
   // Multiplies `count` rows by `columns` columns (a multiple of width) of the right side by tile_chains: right(i,
   // column, count).
-  template <int64_t row_step = 1, int rows = most_tile_rows, class Right>
+  template <int64_t row_step = 1, int rows = max_tile_rows, class Right>
   static void rows_tile(int64_t count, const float* a, int64_t a_step, const Right& right, int64_t begin, int64_t end,
                         int64_t columns, float* c, int64_t c_step, bool first) {
     if constexpr (rows > 0) {
@@ -183,7 +183,7 @@ struct Tiles {
         return rows_tile<row_step, rows - 1>(count, a, a_step, right, begin, end, columns, c, c_step, first);
       int64_t column = 0;
       const auto from_column = [&](int64_t i, int64_t some) { return right(i, column, some); };
-      if constexpr (2 * rows <= most_tile_rows)
+      if constexpr (2 * rows <= max_tile_rows)
         for (; column + 4 * width <= columns; column += 4 * width)
           tile_chains<rows, 4, row_step>(a, a_step, from_column, begin, end, c + column, c_step, first);
       for (; column + 2 * width <= columns; column += 2 * width)

@@ -29,7 +29,7 @@ struct Reader {
   }
 };
 
-constexpr int most_ranks = 1 << 20;
+constexpr int max_ranks = 1 << 20;
 
 // "node[003-017,020],login1" -> "node003": the first host of a Slurm node list.
 std::string first_host(const std::string& list) {
@@ -60,31 +60,31 @@ World read_world(const Environment& environment) {
   World world;
   std::string rank_name = "RANK", size_name = "WORLD_SIZE";
   if (read.text("RANK") || read.text("WORLD_SIZE")) {
-    auto rank = read.number("RANK", 0, most_ranks), size = read.number("WORLD_SIZE", 1, most_ranks);
+    auto rank = read.number("RANK", 0, max_ranks), size = read.number("WORLD_SIZE", 1, max_ranks);
     if (!rank || !size) {
       refuse("environment", str(rank ? "RANK" : "WORLD_SIZE", " is set and ", rank ? "WORLD_SIZE" : "RANK", " is not"),
              "set both, or start the ranks with --nproc or torchrun");
     }
     world.rank = *rank;
     world.size = *size;
-    world.local_rank = read.number("LOCAL_RANK", 0, most_ranks).value_or(world.rank);
-    world.local_size = read.number("LOCAL_WORLD_SIZE", 1, most_ranks).value_or(world.size);
+    world.local_rank = read.number("LOCAL_RANK", 0, max_ranks).value_or(world.rank);
+    world.local_size = read.number("LOCAL_WORLD_SIZE", 1, max_ranks).value_or(world.size);
   } else if (read.text("SLURM_PROCID") && read.text("SLURM_STEP_NUM_TASKS")) {
     // Only inside srun: a batch script that starts a single process also has SLURM_NTASKS, but no other ranks.
     rank_name = "SLURM_PROCID", size_name = "SLURM_STEP_NUM_TASKS";
-    world.rank = *read.number(rank_name, 0, most_ranks);
-    world.size = *read.number(size_name, 1, most_ranks);
-    world.local_rank = read.number("SLURM_LOCALID", 0, most_ranks).value_or(0);
-    world.local_size = read.number("SLURM_NTASKS_PER_NODE", 1, most_ranks).value_or(world.size);
+    world.rank = *read.number(rank_name, 0, max_ranks);
+    world.size = *read.number(size_name, 1, max_ranks);
+    world.local_rank = read.number("SLURM_LOCALID", 0, max_ranks).value_or(0);
+    world.local_size = read.number("SLURM_NTASKS_PER_NODE", 1, max_ranks).value_or(world.size);
     if (auto hosts = read.text("SLURM_STEP_NODELIST")) world.master_address = first_host(*hosts);
     // Jobs that share a node must not share a port.
     if (auto job = read.number("SLURM_JOB_ID", 0, 2147483647)) world.master_port = 15000 + *job % 10000;
   } else if (read.text("OMPI_COMM_WORLD_RANK") && read.text("OMPI_COMM_WORLD_SIZE")) {
     rank_name = "OMPI_COMM_WORLD_RANK", size_name = "OMPI_COMM_WORLD_SIZE";
-    world.rank = *read.number(rank_name, 0, most_ranks);
-    world.size = *read.number(size_name, 1, most_ranks);
-    world.local_rank = read.number("OMPI_COMM_WORLD_LOCAL_RANK", 0, most_ranks).value_or(world.rank);
-    world.local_size = read.number("OMPI_COMM_WORLD_LOCAL_SIZE", 1, most_ranks).value_or(world.size);
+    world.rank = *read.number(rank_name, 0, max_ranks);
+    world.size = *read.number(size_name, 1, max_ranks);
+    world.local_rank = read.number("OMPI_COMM_WORLD_LOCAL_RANK", 0, max_ranks).value_or(world.rank);
+    world.local_size = read.number("OMPI_COMM_WORLD_LOCAL_SIZE", 1, max_ranks).value_or(world.size);
     if (world.local_size < world.size && !read.text("MASTER_ADDR")) {
       refuse("environment", "MASTER_ADDR is not set, and the ranks are on more than one machine",
              "mpirun -x MASTER_ADDR=host-of-rank-0 ...");
@@ -96,7 +96,7 @@ World read_world(const Environment& environment) {
   }
   if (auto address = read.text("MASTER_ADDR")) world.master_address = *address;
   if (auto port = read.number("MASTER_PORT", 1, 65535)) world.master_port = *port;
-  world.restarts = read.number("TORCHELASTIC_RESTART_COUNT", 0, most_ranks).value_or(0);
+  world.restarts = read.number("TORCHELASTIC_RESTART_COUNT", 0, max_ranks).value_or(0);
   world.agent_store = is_true(read.text("TORCHELASTIC_USE_AGENT_STORE"));
   return world;
 }

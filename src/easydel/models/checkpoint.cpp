@@ -289,13 +289,13 @@ std::vector<std::string> Checkpoint::unexpected(int64_t layers) const {
 
 void Checkpoint::refuse_unfit(const std::string& where, int64_t layers, const Value& config,
                               const std::string& config_file) const {
-  constexpr size_t most = 20;
+  constexpr size_t max_shown = 20;
   std::string problems;
   const auto list = [&](const char* title, size_t count, const auto& line) {
     if (count == 0) return;
     problems += str(problems.empty() ? "" : "\n    ", title, " (", count, "):");
-    for (size_t i = 0; i < std::min(count, most); ++i) problems += "\n      " + line(i);
-    if (count > most) problems += str("\n      ... and ", count - most, " more");
+    for (size_t i = 0; i < std::min(count, max_shown); ++i) problems += "\n      " + line(i);
+    if (count > max_shown) problems += str("\n      ... and ", count - max_shown, " more");
   };
   const auto nearest = [](const char* says, const std::string& name, const std::vector<std::string>& known) {
     const std::string found = nearest_tensor(name, known);
@@ -303,7 +303,7 @@ void Checkpoint::refuse_unfit(const std::string& where, int64_t layers, const Va
   };
   const std::vector<std::string> more = unexpected(layers);
   list("missing", missing_.size(), [&](size_t i) { return missing_[i] + nearest("the file has", missing_[i], more); });
-  const std::vector<Misshapen> shown(misshapen_.begin(), misshapen_.begin() + std::min(misshapen_.size(), most));
+  const std::vector<Misshapen> shown(misshapen_.begin(), misshapen_.begin() + std::min(misshapen_.size(), max_shown));
   const auto keys = deciding_keys(config, config_file, shown);
   list("wrong shape", misshapen_.size(), [&](size_t i) {
     return str(shown[i].name, ": the file has ", shape_text(shown[i].found), ", config.json requires ",

@@ -27,8 +27,8 @@ std::optional<int64_t> ConfigReader::integer(std::string_view key) const {
   if (!value) return std::nullopt;
   const auto found = value->as_int();
   if (!found) refuse_key(key, shown(*value) + " is not an integer");
-  constexpr int64_t most = std::numeric_limits<int32_t>::max();  // so that a product of two fits into int64
-  if (*found > most || *found < -most) refuse_key(key, str(*found, " is beyond ", most));
+  constexpr int64_t max_value = std::numeric_limits<int32_t>::max();  // so that a product of two fits into int64
+  if (*found > max_value || *found < -max_value) refuse_key(key, str(*found, " is beyond ", max_value));
   return found;
 }
 

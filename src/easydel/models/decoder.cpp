@@ -100,16 +100,16 @@ std::unique_ptr<nn::Cache> Decoder::make_cache(int64_t slots, int64_t length) co
 }
 
 int64_t Decoder::turning_length() const {
-  int64_t least = 0;
+  int64_t min_length = 0;
   const auto consider = [&](const ops::RopeSpec& rope) {
     const bool turns = rope.type == ops::RopeType::dynamic || rope.type == ops::RopeType::longrope;
     const int64_t length = rope.type == ops::RopeType::dynamic ? rope.max_positions : rope.original_max_positions;
-    if (turns) least = least == 0 ? length : std::min(least, length);
+    if (turns) min_length = min_length == 0 ? length : std::min(min_length, length);
   };
   if (spec_.rope) consider(*spec_.rope);
   for (const DecoderLayerSpec& layer : spec_.layers)
     if (layer.rope) consider(*layer.rope);
-  return least;
+  return min_length;
 }
 
 double Decoder::training_flops_per_token(int64_t length) const {

@@ -84,9 +84,9 @@ class Feed final : public nn::Layer {
 
 }  // namespace
 
-std::pair<Tensor, Tensor> halves(const Tensor& both) {
-  const int64_t half = both.size(1) / 2;
-  return {both.narrow(1, 0, half).contiguous(), both.narrow(1, half, half).contiguous()};
+std::pair<Tensor, Tensor> halves(const Tensor& gate_and_up) {
+  const int64_t half = gate_and_up.size(1) / 2;
+  return {gate_and_up.narrow(1, 0, half).contiguous(), gate_and_up.narrow(1, half, half).contiguous()};
 }
 
 std::unique_ptr<nn::Layer> build_feed(const Scope& scope, const DecoderSpec& spec, int64_t layer) {

@@ -74,8 +74,9 @@ DecoderSpec read_decoder(const ConfigReader& config, const DecoderDefaults& defa
     spec.rope = config.rope(spec.head_dim, spec.max_positions, defaults.rope);
   if (spec.rope) check_rotated_pairs(config, *spec.rope, spec.head_dim);
   const int64_t layers = size("num_hidden_layers", defaults.layers);
-  constexpr int64_t most = 1 << 16;  // each is allocated before any weight is read
-  if (layers > most) config.refuse_key("num_hidden_layers", str(layers, " is more than the ", most, " that are built"));
+  constexpr int64_t max_layers = 1 << 16;  // each is allocated before any weight is read
+  if (layers > max_layers)
+    config.refuse_key("num_hidden_layers", str(layers, " is more than the ", max_layers, " that are built"));
   spec.layers.resize(size_t(layers));
   for (DecoderLayerSpec& layer : spec.layers) layer.attention.scale = std::pow(double(spec.head_dim), -0.5);
   spec.norm = {.kind = nn::NormKind::rms, .epsilon = config.number(defaults.epsilon_key, defaults.epsilon)};

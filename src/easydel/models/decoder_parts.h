@@ -66,7 +66,7 @@ class DecoderAttention : public nn::Layer {
 Tensor norm_of_each_head(const Tensor& x, const Tensor& weight, const nn::Norm::Options& options);
 
 // The first and the second half of both [tokens, 2 * size], each contiguous.
-std::pair<Tensor, Tensor> halves(const Tensor& both);
+std::pair<Tensor, Tensor> halves(const Tensor& gate_and_up);
 
 // `scope` is the part's own ("model.layers.3.self_attn"). The spec outlives what is built.
 std::unique_ptr<nn::Layer> build_attention(const nn::Scope& scope, const DecoderSpec& spec, int64_t layer);

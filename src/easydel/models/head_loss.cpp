@@ -29,9 +29,9 @@ Tensor sequence_loss(const Tensor& logits, const Tensor& labels, const std::stri
     return class_loss(logits, labels.flatten().to(at::kLong));
   }
   expect(rows * classes);
-  const Tensor wanted = labels.to(at::kFloat).view({rows, classes});
-  if (kind == "regression") return at::mse_loss(logits, wanted);
-  if (kind == "multi_label_classification") return at::binary_cross_entropy_with_logits(logits, wanted);
+  const Tensor targets = labels.to(at::kFloat).view({rows, classes});
+  if (kind == "regression") return at::mse_loss(logits, targets);
+  if (kind == "multi_label_classification") return at::binary_cross_entropy_with_logits(logits, targets);
   refuse("problem_type", str("'", kind, "' is not known"),
          "known: regression, single_label_classification, multi_label_classification");
 }

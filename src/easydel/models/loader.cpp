@@ -205,10 +205,11 @@ class Progress {
 
 // By the inverse of the normal distribution function between the two cut-offs.
 void fill_cut_normal(Tensor& values, tensor::Key key, const nn::Initial& initial, const nn::Entry& entry) {
-  const double below = 0.5 * std::erfc(initial.cutoff / std::numbers::sqrt2), between = 1.0 - 2.0 * below;
+  const double cut_share = 0.5 * std::erfc(initial.cutoff / std::numbers::sqrt2), kept_share = 1.0 - 2.0 * cut_share;
   const Tensor shares = at::empty(values.sizes(), at::TensorOptions().dtype(at::kDouble));
   tensor::fill_each(
-      shares, key, [&](int64_t, double u) { return below + between * (u + 0x1p-25); }, entry.shape, entry.slice.begin);
+      shares, key, [&](int64_t, double u) { return cut_share + kept_share * (u + 0x1p-25); }, entry.shape,
+      entry.slice.begin);
   values.copy_(at::special_ndtri(shares).mul_(initial.deviation));
 }
 
@@ -323,9 +324,9 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
     } else if (entry.adapter) {
       entry.shard = initial_values(entry, initial, options.seed, shard_type).to(opened.device);
     } else if (opened.checkpoint && !opened.checkpoint->starts(entry, sources)) {
-      const auto as = at::TensorOptions().dtype(shard_type).device(opened.device);
+      const auto shard_options = at::TensorOptions().dtype(shard_type).device(opened.device);
       opened.checkpoint->fill(
-          entry, sources, as, !entry.trainable,
+          entry, sources, shard_options, !entry.trainable,
           options.keep_file_types || (options.training && !entry.trainable && keeps_own_type(entry)),
           policies.kept.get());
       if (!entry.shard.defined()) return;

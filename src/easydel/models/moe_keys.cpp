@@ -20,8 +20,9 @@ nn::MoeSpec moe_of(const ConfigReader& config, const DecoderSpec& spec, int64_t 
   if (top_k > experts)
     config.refuse_key("num_experts_per_tok", str(top_k, " of ", experts, " experts"),
                       "a token cannot meet more than there are");
-  constexpr int64_t most = 1 << 16;  // each allocates names before any weight is read
-  if (experts > most) refuse(config.where(), str(experts, " experts are more than the ", most, " that are built"));
+  constexpr int64_t max_experts = 1 << 16;  // each allocates names before any weight is read
+  if (experts > max_experts)
+    refuse(config.where(), str(experts, " experts are more than the ", max_experts, " that are built"));
   nn::MoeSpec moe;
   moe.router.experts = moe.experts.experts = experts;
   moe.router.top_k = top_k;

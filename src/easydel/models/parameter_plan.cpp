@@ -46,12 +46,12 @@ struct OwnName {
   const char* name;  // replaces the path
 };
 std::string own_name(const std::string& model_type, std::string path) {
-  const auto is = [](const char* pattern) { return RegularExpression(pattern); };
+  const auto pattern_of = [](const char* pattern) { return RegularExpression(pattern); };
   static const OwnName names[] = {
-      {is("mixtral"), is("block_sparse_moe/experts/gate_proj/"), "block_sparse_moe/experts/w1/"},
-      {is("mixtral"), is("block_sparse_moe/experts/down_proj/"), "block_sparse_moe/experts/w2/"},
-      {is("mixtral"), is("block_sparse_moe/experts/up_proj/"), "block_sparse_moe/experts/w3/"},
-      {is("cohere|cohere2"), is("norm/scale$"), "norm/kernel"},
+      {pattern_of("mixtral"), pattern_of("block_sparse_moe/experts/gate_proj/"), "block_sparse_moe/experts/w1/"},
+      {pattern_of("mixtral"), pattern_of("block_sparse_moe/experts/down_proj/"), "block_sparse_moe/experts/w2/"},
+      {pattern_of("mixtral"), pattern_of("block_sparse_moe/experts/up_proj/"), "block_sparse_moe/experts/w3/"},
+      {pattern_of("cohere|cohere2"), pattern_of("norm/scale$"), "norm/kernel"},
   };
   for (const OwnName& own : names)
     if (own.model_types.matches(model_type)) path = own.path.replace(path, own.name);

@@ -72,9 +72,9 @@ Value part_config(const Value& config, const Where& where, PartRole role) {
 
 std::string part_tensor_name(std::string_view name, const FamilyPart& part, std::string_view base) {
   const auto within = [](std::string_view& from, std::string_view prefix) {
-    const bool is = from.starts_with(prefix);
-    if (is) from.remove_prefix(prefix.size());
-    return is;
+    const bool found = from.starts_with(prefix);
+    if (found) from.remove_prefix(prefix.size());
+    return found;
   };
   std::string_view rest = name;
   const bool inside = within(rest, "model.");

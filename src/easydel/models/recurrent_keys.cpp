@@ -47,12 +47,13 @@ void read_step_limit(const ConfigReader& config, std::string_view key, nn::Mamba
     if (inner->as_string() == "Infinity") return std::numeric_limits<double>::infinity();
     return inner->as_double();
   };
-  const bool two = limit->is_list() && limit->items.size() == 2;
-  const auto least = two ? number(limit->items[0]) : std::nullopt, most = two ? number(limit->items[1]) : std::nullopt;
-  if (!least || !most || *least > *most)
+  const bool is_range = limit->is_list() && limit->items.size() == 2;
+  const auto min_step = is_range ? number(limit->items[0]) : std::nullopt,
+             max_step = is_range ? number(limit->items[1]) : std::nullopt;
+  if (!min_step || !max_step || *min_step > *max_step)
     config.refuse_key(key, to_json(*limit) + " is not a pair of numbers, the lesser first");
-  spec.least_step = *least;
-  spec.most_step = *most;
+  spec.min_step = *min_step;
+  spec.max_step = *max_step;
 }
 
 nn::TimeSteps read_steps(const ConfigReader& config) {

@@ -29,7 +29,7 @@ at::ScalarType cache_type(CacheFormat format, at::ScalarType compute) {
 
 void check_cache_format(CacheFormat format, const std::vector<CacheLayer>& layers, at::Device device) {
   if (format != CacheFormat::int8 && format != CacheFormat::e4m3) return;
-  constexpr int64_t most_dim = 1024;  // of int8 keys, whose sums are exact (kernels/attention.h)
+  constexpr int64_t max_dim = 1024;  // of int8 keys, whose sums are exact (kernels/attention.h)
   const auto refuse_codes = [](std::string problem, const char* remedy) {
     refuse("quantization.kv_cache", std::move(problem), remedy);
   };
@@ -45,7 +45,7 @@ void check_cache_format(CacheFormat format, const std::vector<CacheLayer>& layer
           "are "
           "not built yet",
           "leave it out; this cache is small already");
-    if (layer.k_dim > most_dim)
+    if (layer.k_dim > max_dim)
       refuse_codes(str("heads of ", layer.k_dim, " dimensions are not built yet"), "leave it out");
   }
   if (!has_keys)

@@ -140,12 +140,12 @@ Tensor Mamba2::gated(const Tensor& y, const Tensor& gate) const {
   return spec_.gate == Mamba2Spec::Gate::after_norm ? gates(out) : out;
 }
 
-bool Mamba2::is_bounded() const { return spec_.least_step > 0.0 || std::isfinite(spec_.most_step); }
+bool Mamba2::is_bounded() const { return spec_.min_step > 0.0 || std::isfinite(spec_.max_step); }
 
 // Bounds the steps of prompt tokens alone: neither transformers nor the kernels of the paper's authors bound the step
 // of a token that is decoded by itself.
 Tensor Mamba2::bounded(const Tensor& step, const Pass& pass) const {
-  Tensor out = at::clamp(step, spec_.least_step, spec_.most_step);
+  Tensor out = at::clamp(step, spec_.min_step, spec_.max_step);
   for (const TokenSpan& span : pass.stream().spans())
     if (!span.prompt) out.slice(0, span.begin, span.end).copy_(step.slice(0, span.begin, span.end));
   return out;

@@ -48,7 +48,7 @@ struct Mamba2Spec {
   int64_t hidden = 0, inner = 0, heads = 0, head_dim = 0, state = 0, groups = 1, width = 4;
   bool bias = false, output_bias = false, convolution_bias = true;
   ops::Activation activation = ops::Activation::silu;
-  double least_step = 0.0, most_step = std::numeric_limits<double>::infinity();
+  double min_step = 0.0, max_step = std::numeric_limits<double>::infinity();
   // The gate multiplies before the norm, after it, or there is no norm.
   enum class Gate : uint8_t { before_norm, after_norm, no_norm } gate = Gate::before_norm;
   double epsilon = 1e-5;

@@ -114,7 +114,7 @@ Recorded recorded_of(const std::string& name, const Given& given) {
   if (name.starts_with("formula (SOAP")) {
     train::SoapOptions options;
     options.frequency = int64_t(given.number("precondition_frequency", 10));
-    options.most_rows = int64_t(given.number("max_precond_dim", 10000));
+    options.max_rows = int64_t(given.number("max_precond_dim", 10000));
     return {train::soap(options), {}, rate, decay};
   }
   if (name == "transformers.Adafactor") {
@@ -134,7 +134,7 @@ Recorded recorded_of(const std::string& name, const Given& given) {
   if (name.starts_with("formula (quad") || name.starts_with("formula (skew")) {
     train::KronOptions options;
     options.block = int64_t(given.number("block_size", 256));
-    options.most_dense = int64_t(given.number("max_size_dense", 16384));
+    options.max_dense = int64_t(given.number("max_size_dense", 16384));
     options.skew = name.starts_with("formula (skew");
     return {train::kron(options), {}, rate, decay};
   }

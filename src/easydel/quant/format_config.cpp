@@ -17,7 +17,7 @@ struct Row {
   Codes codes;
   int64_t group;                                   // 0: a whole row of the weight
   const kernels::CodeTable& (*table)() = nullptr;  // table4
-  int64_t least_bits = 8, most_bits = 8, usual_bits = 8;
+  int64_t min_bits = 8, max_bits = 8, usual_bits = 8;
   int64_t unit = 32;      // groups are multiples of it
   bool is_fixed = false;  // the group is the format's own
 };
@@ -63,10 +63,10 @@ Format format_of(const FormatConfig& config, const std::string& where) {
   const auto row = std::ranges::find(rows, config.method, &Row::name);
   if (row == rows.end()) refuse(where, str("weights of ", config.method, " are not built yet"), built());
   const int64_t bits = config.bits.value_or(row->usual_bits);
-  if (bits < row->least_bits || bits > row->most_bits) {
-    if (row->least_bits == row->most_bits)
+  if (bits < row->min_bits || bits > row->max_bits) {
+    if (row->min_bits == row->max_bits)
       refuse(where + ".bits", str(row->name, " has ", row->usual_bits, " bits, not ", bits), "leave it out");
-    refuse(where + ".bits", str(row->name, " has ", row->least_bits, " to ", row->most_bits, " bits, not ", bits),
+    refuse(where + ".bits", str(row->name, " has ", row->min_bits, " to ", row->max_bits, " bits, not ", bits),
            str("choose one of these; the default is ", row->usual_bits));
   }
   const int64_t group = config.group_size.value_or(row->group);
@@ -78,7 +78,7 @@ Format format_of(const FormatConfig& config, const std::string& where) {
   if (group % row->unit != 0)
     refuse(where + ".group_size", str("groups of ", group, " values are not built yet"),
            str("give a multiple of ", row->unit));
-  const std::string name = row->least_bits == row->most_bits ? config.method : str(config.method, bits);
+  const std::string name = row->min_bits == row->max_bits ? config.method : str(config.method, bits);
   return {name, {row->codes, group, row->table ? row->table() : kernels::CodeTable{}}};
 }
 

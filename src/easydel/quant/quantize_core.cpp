@@ -27,11 +27,11 @@ ops::Matrix encoded(const std::shared_ptr<const kernels::EncodedRows>& weight, i
 
 // Whether kernels know the codes: indices of a table, and groups of whole blocks in a row.
 bool kernels_know(const CodedWeight& weight) {
-  constexpr int64_t most_columns = 131072;
+  constexpr int64_t max_columns = 131072;
   const ScaleGrid& grid = weight.grid;
   const bool whole_row = grid.columns >= weight.k();
   return weight.indices && !weight.zero && weight.factor == 1 && grid.group_of_column.empty() &&
-         weight.k() <= most_columns && (!grid.flat || weight.k() % grid.columns == 0) &&
+         weight.k() <= max_columns && (!grid.flat || weight.k() % grid.columns == 0) &&
          (grid.columns % 32 == 0 || (whole_row && !grid.flat));
 }
 

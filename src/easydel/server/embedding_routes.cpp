@@ -31,11 +31,11 @@ EncodedText truncated(const text::Encoding& encoding, int64_t most, const std::s
 class Encoding {
  public:
   Encoding(const RouteContext& context, const Api& api, std::shared_ptr<Call> call,
-           const std::optional<std::string>& name, std::optional<int64_t> most_tokens)
+           const std::optional<std::string>& name, std::optional<int64_t> max_tokens)
       : context_(context),
         call_(std::move(call)),
         model_(model_for(context, api, *call_, name)),
-        most_tokens_(most_tokens) {
+        max_tokens_(max_tokens) {
     if (!model_->encoder)
       refuse("model", str("'", model_->id, "' generates text, and has neither embeddings nor classes"),
              "use /v1/chat/completions or /v1/completions");
@@ -55,15 +55,15 @@ class Encoding {
     if (!model_->tokenizer)
       refuse(path, str("'", model_->id, "' has no tokenizer, so it takes no text"), "send token ids");
     text::Encoding encoded = model_->tokenizer->encode_full(encoder().prompt + text, pair);
-    if (most_tokens_ && int64_t(encoded.ids.size()) > *most_tokens_)
-      return add(truncated(encoded, *most_tokens_, path), path);
+    if (max_tokens_ && int64_t(encoded.ids.size()) > *max_tokens_)
+      return add(truncated(encoded, *max_tokens_, path), path);
     add({std::move(encoded.ids), std::move(encoded.type_ids)}, path);
   }
   void add_ids(const std::vector<int32_t>& ids, const std::string& path) {
     for (const int32_t id : ids)
       if (id < 0 || id >= encoder().vocabulary)
         refuse(path, str("has the token id ", id, "; the model's vocabulary has ", encoder().vocabulary));
-    const auto kept = int64_t(std::min(ids.size(), size_t(most_tokens_.value_or(INT64_MAX))));
+    const auto kept = int64_t(std::min(ids.size(), size_t(max_tokens_.value_or(INT64_MAX))));
     add({{ids.begin(), ids.begin() + kept}, {}}, path);
   }
   // `input` of a body: texts, or the ids that were read before.
@@ -105,7 +105,7 @@ class Encoding {
   const RouteContext& context_;
   std::shared_ptr<Call> call_;
   std::shared_ptr<const ServedModel> model_;
-  std::optional<int64_t> most_tokens_;
+  std::optional<int64_t> max_tokens_;
   std::vector<EncodedText> texts_;
   int64_t tokens_ = 0;
 };

@@ -21,9 +21,9 @@ std::vector<const data::Example*> BatchSource::take(int64_t, int64_t) {
 int64_t BatchSource::examples_in_epoch() const { throw Bug("a source without an order has no epochs"); }
 
 DatasetSource::DatasetSource(std::shared_ptr<data::Dataset> dataset, int64_t update, int64_t parts,
-                             int64_t most_steps_in_epoch)
+                             int64_t max_steps_in_epoch)
     : dataset_(std::move(dataset)), update_(update), parts_(parts), steps_((dataset_->size() + update - 1) / update) {
-  if (most_steps_in_epoch > 0) steps_ = std::min(steps_, most_steps_in_epoch);
+  if (max_steps_in_epoch > 0) steps_ = std::min(steps_, max_steps_in_epoch);
 }
 
 std::vector<const data::Example*> DatasetSource::take(int64_t begin, int64_t count) {

@@ -39,7 +39,7 @@ class BatchSource {
 // Updates of `update` examples in `parts` parts, in the dataset's order of each epoch.
 class DatasetSource final : public BatchSource {
  public:
-  DatasetSource(std::shared_ptr<data::Dataset> dataset, int64_t update, int64_t parts, int64_t most_steps_in_epoch = 0);
+  DatasetSource(std::shared_ptr<data::Dataset> dataset, int64_t update, int64_t parts, int64_t max_steps_in_epoch = 0);
   int64_t steps_in_epoch() const override { return steps_; }
   std::vector<MicroBatch> step(int64_t step) override;
   Value cursor(int64_t step) const override;

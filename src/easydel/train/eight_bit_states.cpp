@@ -25,7 +25,7 @@ class EightBitStates final : public UpdateRule {
 
   OptimizerStates start(const Tensor& value) const override {
     OptimizerStates plain = rule_->start(value);
-    if (value.numel() < least_coded_elements) return plain;
+    if (value.numel() < min_coded_elements) return plain;
     OptimizerStates out;
     for (const auto& [name, state] : plain) {
       out[name + "_codes"] = at::zeros(value.sizes(), value.options().dtype(at::kByte));
@@ -36,7 +36,7 @@ class EightBitStates final : public UpdateRule {
   }
 
   void update(const Update& u) const override {
-    if (u.value.numel() < least_coded_elements) return rule_->update(u);
+    if (u.value.numel() < min_coded_elements) return rule_->update(u);
     OptimizerStates plain;
     for (const auto& [name, codes] : u.states)
       if (const size_t end = name.rfind("_codes"); end != std::string::npos && end + 6 == name.size())

@@ -8,7 +8,7 @@
 namespace easydel::train {
 
 // Tensors with fewer elements keep states in fp32.
-constexpr int64_t least_coded_elements = 4096;
+constexpr int64_t min_coded_elements = 4096;
 
 // The rule with its states in the dynamic map (quant/dynamic_map.h): an update decodes them to fp32, applies `rule`,
 // and encodes them again. A state `name` becomes name_codes, U8 as the value, and name_scales, fp32. States of squares

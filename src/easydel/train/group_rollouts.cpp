@@ -48,7 +48,7 @@ uint64_t seed_of(uint64_t seed, int64_t index, size_t prompt, bool opponent) {
 }
 
 void add_lengths(Rollouts& rollouts) {
-  double all = 0, cut = 0, ended = 0, least = 0, most = 0, least_ended = 0, most_ended = 0;
+  double all = 0, cut = 0, ended = 0, least = 0, most = 0, min_ended = 0, max_ended = 0;
   for (const Sample& sample : rollouts.samples) {
     const auto length = double(sample.ids.size());
     least = all == 0 ? length : std::min(least, length), most = std::max(most, length);
@@ -57,7 +57,7 @@ void add_lengths(Rollouts& rollouts) {
       cut += 1;
       continue;
     }
-    least_ended = ended == 0 ? length : std::min(least_ended, length), most_ended = std::max(most_ended, length);
+    min_ended = ended == 0 ? length : std::min(min_ended, length), max_ended = std::max(max_ended, length);
     ended += length;
   }
   const auto count = double(rollouts.samples.size());
@@ -66,8 +66,8 @@ void add_lengths(Rollouts& rollouts) {
                                     {"max_length", most},
                                     {"clipped_ratio", cut / count},
                                     {"mean_terminated_length", ended / std::max(count - cut, 1.0)},
-                                    {"min_terminated_length", least_ended},
-                                    {"max_terminated_length", most_ended}})
+                                    {"min_terminated_length", min_ended},
+                                    {"max_terminated_length", max_ended}})
     rollouts.metrics.push_back({str("completions/", name), value, 1});
 }
 

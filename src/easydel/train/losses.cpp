@@ -16,7 +16,7 @@
 namespace easydel::train {
 namespace {
 
-constexpr double least_weight = 1e-8;
+constexpr double min_weight = 1e-8;
 
 std::string sizes_text(const Tensor& t) {
   std::string out;
@@ -45,11 +45,11 @@ TokenLosses losses_of(const Tensor& logits, const Tensor& labels, const LossConf
 
 // The weights scaled so that each row (or each document of a packed row) sums to 1.
 Tensor averaged(const Tensor& weights, const Tensor& segments) {
-  if (!segments.defined()) return weights / weights.sum(1, true).clamp_min(least_weight);
+  if (!segments.defined()) return weights / weights.sum(1, true).clamp_min(min_weight);
   const int64_t count = segments.numel() ? segments.max().item<int64_t>() + 1 : 1;
   const Tensor index = segments.to(at::kLong);
   const Tensor sums = at::zeros({weights.size(0), count}, weights.options()).scatter_add(1, index, weights);
-  return weights / sums.gather(1, index).clamp_min(least_weight);
+  return weights / sums.gather(1, index).clamp_min(min_weight);
 }
 
 struct Divided {
@@ -100,9 +100,7 @@ LossMetrics reduced(const TokenLosses& tokens, const Targets& targets, const Los
   if (mask.sizes() != labels.sizes())
     refuse("loss", str("labels are ", sizes_text(labels), ", their mask ", sizes_text(mask)),
            "give one number for each label");
-  const auto share = [](const Tensor& sum, const Tensor& weights) {
-    return sum / weights.sum().clamp_min(least_weight);
-  };
+  const auto share = [](const Tensor& sum, const Tensor& weights) { return sum / weights.sum().clamp_min(min_weight); };
   if (config.reduction) {
     const Tensor weights = mask * valid, weighted = tokens.plain * weights, none = weights.new_zeros({});
     if (*config.reduction == Reduction::none) return {weighted, none, weights, tokens.correct * weights};

@@ -58,7 +58,7 @@ OptimizerRules rules_of(const TrainerConfig& config) {
       return {kron({.b1 = more.b1.value_or(0.95),
                     .preconditioner_rate = more.preconditioner_lr,
                     .block = more.block_size,
-                    .most_dense = more.max_size_dense,
+                    .max_dense = more.max_size_dense,
                     .skew = config.optimizer == OptimizerName::skew})};
     case OptimizerName::soap: {
       const double b2 = more.b2.value_or(0.95);
@@ -67,7 +67,7 @@ OptimizerRules rules_of(const TrainerConfig& config) {
                     .shampoo_b = b2,
                     .eps = more.eps.value_or(1e-8),
                     .frequency = more.precondition_frequency,
-                    .most_rows = more.max_precond_dim})};
+                    .max_rows = more.max_precond_dim})};
     }
     case OptimizerName::adadelta:
       return {adadelta(more.rho, more.eps.value_or(1e-6))};

@@ -115,7 +115,7 @@ class Adafactor final : public UpdateRule {
   void update(const Update& u) const override {
     const double step = double(u.step), kept = 1 - std::pow(step, o_.decay_rate);
     double rate = o_.relative_step ? std::min(o_.warmup ? 1e-6 * step : 1e-2, 1 / std::sqrt(step)) : u.rate;
-    if (o_.scale_parameter) rate *= std::max(o_.least_scale, root_mean_square(u.value));
+    if (o_.scale_parameter) rate *= std::max(o_.min_scale, root_mean_square(u.value));
     const Tensor squares = u.gradient.square().add(o_.eps);
     Tensor change;
     if (u.value.dim() >= 2) {

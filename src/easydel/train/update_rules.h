@@ -57,7 +57,7 @@ std::unique_ptr<UpdateRule> adamw(const AdamWOptions& options);
 // transformers.Adafactor (arXiv:1804.04235) as transformers' Trainer asks for it. States row, column, or square of a
 // vector; mean with b1.
 struct AdafactorOptions {
-  double eps = 1e-30, least_scale = 1e-3, clip = 1.0, decay_rate = -0.8;
+  double eps = 1e-30, min_scale = 1e-3, clip = 1.0, decay_rate = -0.8;
   double b1 = 0;                                        // 0: no mean
   bool scale_parameter = false, relative_step = false;  // relative_step replaces the learning rate
   bool warmup = false;                                  // the relative step begins small
@@ -73,19 +73,19 @@ std::unique_ptr<UpdateRule> mars(const MarsOptions& options);
 
 // arXiv:2409.11321 as its authors' program has it: Adam in the eigenbases of Shampoo's two (or more) second moments,
 // which follow by one power iteration every `frequency` updates; the first update only begins them. Dimensions above
-// `most_rows`, and vectors, have no basis. States mean, square, count, and of each dimension gram<d>, basis<d>.
+// `max_rows`, and vectors, have no basis. States mean, square, count, and of each dimension gram<d>, basis<d>.
 struct SoapOptions {
   double b1 = 0.95, b2 = 0.95, shampoo_b = 0.95, eps = 1e-8;
-  int64_t frequency = 10, most_rows = 10000;
+  int64_t frequency = 10, max_rows = 10000;
 };
 std::unique_ptr<UpdateRule> soap(const SoapOptions& options);
 
 // EasyDeL's quad and skew (eformer/optimizers/_tx/white_kron.py), in fp32: two factors that follow the momentum of each
-// block of a matrix whiten it; dimensions above `most_dense` have a diagonal factor, vectors only one. The update is a
+// block of a matrix whiten it; dimensions above `max_dense` have a diagonal factor, vectors only one. The update is a
 // fifth of the result, with a mean magnitude of at most 1.1. States mean, left, left_bound, right, right_bound.
 struct KronOptions {
   double b1 = 0.95, preconditioner_rate = 0.7;
-  int64_t block = 256, most_dense = 16384;
+  int64_t block = 256, max_dense = 16384;
   bool skew = false;  // a factor is rotated to be symmetric, instead of averaged with its transpose (quad)
 };
 std::unique_ptr<UpdateRule> kron(const KronOptions& options);
@@ -132,7 +132,7 @@ std::unique_ptr<UpdateRule> nadam(const AdamOptions& options,
                                   double momentum_decay = 4e-3);  // mean, square; product: a scalar
 std::unique_ptr<UpdateRule> radam(const AdamOptions& options);    // states mean, square
 struct TorchAdafactorOptions {
-  double eps = 1.1920928955078125e-7, least_scale = 1e-3, clip = 1.0, decay_rate = -0.8;
+  double eps = 1.1920928955078125e-7, min_scale = 1e-3, clip = 1.0, decay_rate = -0.8;
 };
 std::unique_ptr<UpdateRule> torch_adafactor(
     const TorchAdafactorOptions& options);  // states row, column, or square of a vector

@@ -111,7 +111,7 @@ class Kron final : public UpdateRule {
   };
 
   Side side_of(int64_t size) const {
-    const bool large = size > o_.most_dense;
+    const bool large = size > o_.max_dense;
     return {size, large ? size : o_.block, large};
   }
 

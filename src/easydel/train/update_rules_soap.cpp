@@ -62,7 +62,7 @@ class Soap final : public UpdateRule {
   }
 
  private:
-  bool has_basis(const Tensor& value, int64_t dim) const { return value.dim() > 1 && value.size(dim) <= o_.most_rows; }
+  bool has_basis(const Tensor& value, int64_t dim) const { return value.dim() > 1 && value.size(dim) <= o_.max_rows; }
 
   void gather(const Update& u) const {
     for (int64_t dim = 0; dim < u.value.dim(); ++dim) {

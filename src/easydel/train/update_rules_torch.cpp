@@ -125,7 +125,7 @@ class TorchAdafactor final : public UpdateRule {
   }
   void update(const Update& u) const override {
     const double step = double(u.step), share = std::pow(step, o_.decay_rate);
-    const double rate = std::max(o_.least_scale, root_mean_square(u.value)) * std::min(u.rate, 1 / std::sqrt(step));
+    const double rate = std::max(o_.min_scale, root_mean_square(u.value)) * std::min(u.rate, 1 / std::sqrt(step));
     if (u.decay != 0) u.value.mul_(1 - u.rate * u.decay);
     Tensor change;
     if (u.value.dim() >= 2) {

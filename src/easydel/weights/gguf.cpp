@@ -8,7 +8,7 @@ namespace easydel::weights {
 namespace {
 
 constexpr const char* fetch_gguf_again = "fetch the file again";
-constexpr uint32_t most_dimensions = 8;
+constexpr uint32_t max_dimensions = 8;
 
 class Reader {
  public:
@@ -62,7 +62,7 @@ GgufFile::GgufFile(std::span<const std::byte> bytes, std::string name)
       refuse(this->name(), str("tensor ", in_quotes(tensor), " ", what), fetch_gguf_again);
     };
     const auto dimensions = reader.number<uint32_t>();
-    if (dimensions > most_dimensions) refuse_it(str("has ", dimensions, " dimensions"));
+    if (dimensions > max_dimensions) refuse_it(str("has ", dimensions, " dimensions"));
     Entry entry;
     for (uint32_t d = 0; d < dimensions; ++d) {
       const auto size = reader.number<uint64_t>();

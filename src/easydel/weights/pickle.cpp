@@ -14,7 +14,7 @@ namespace {
 constexpr const char* save_pickle_again =
     "the file is damaged or was not written by torch.save; fetch or save it again";
 constexpr const char* as_safetensors = "save the model as safetensors";
-constexpr size_t most_objects = 1u << 22;
+constexpr size_t max_objects = 1u << 22;
 
 enum class Kind : uint8_t { none, flag, integer, real, text, tuple, list, map, global, storage, tensor };
 
@@ -107,13 +107,13 @@ struct Unpickler::Machine {
   }
 
   Object* make(Kind kind) {
-    if (arena.size() >= most_objects)
-      refuse(file, str("has more than ", most_objects, " objects in its pickle"), as_safetensors);
+    if (arena.size() >= max_objects)
+      refuse(file, str("has more than ", max_objects, " objects in its pickle"), as_safetensors);
     arena.emplace_back().kind = kind;
     return &arena.back();
   }
   void push(Object* object) {
-    if (stack.size() >= most_objects) damaged("piles up too much");
+    if (stack.size() >= max_objects) damaged("piles up too much");
     stack.push_back(object);
   }
   void push_integer(Kind kind, int64_t value) {
@@ -233,8 +233,8 @@ struct Unpickler::Machine {
           for (const Object* pair : arguments->items[0]->items) {
             if (pair->items.size() != 2) damaged("has a dictionary that is none");
             // A memoized list could be copied again and again by a few bytes.
-            if (++copied > most_objects)
-              refuse(file, str("copies more than ", most_objects, " entries in its pickle"), as_safetensors);
+            if (++copied > max_objects)
+              refuse(file, str("copies more than ", max_objects, " entries in its pickle"), as_safetensors);
             map->items.insert(map->items.end(), pair->items.begin(), pair->items.end());
           }
         return push(map);
@@ -274,7 +274,7 @@ struct Unpickler::Machine {
       case 0x95:  // FRAME
         return void(take(8));
       case '(':
-        if (marks.size() >= most_objects) damaged("piles up too much");
+        if (marks.size() >= max_objects) damaged("piles up too much");
         return marks.push_back(stack.size());
       case '0':
         return void(pop());

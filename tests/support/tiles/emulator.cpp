@@ -24,7 +24,7 @@
 namespace easydel::test {
 namespace {
 
-constexpr int tiles = 8, most_rows = 16, row_bytes = 64;
+constexpr int tiles = 8, max_rows = 16, row_bytes = 64;
 
 // What LDTILECFG reads and STTILECFG writes.
 struct Config {
@@ -36,7 +36,7 @@ static_assert(sizeof(Config) == 64);
 
 struct Registers {
   Config config;
-  alignas(64) uint8_t tile[tiles][most_rows][row_bytes];
+  alignas(64) uint8_t tile[tiles][max_rows][row_bytes];
 };
 // Of the thread that is interrupted; initial-exec, so that a signal handler may touch it.
 [[gnu::tls_model("initial-exec")]] thread_local Registers registers;
@@ -117,7 +117,7 @@ bool load_config(const Instruction& in) {
     if (byte != 0) return false;
   for (int t = 0; t < 16; ++t) {
     const int rows = config.rows[t], bytes = config.bytes_per_row[t];
-    if (rows > most_rows || bytes > row_bytes || (rows == 0) != (bytes == 0)) return false;
+    if (rows > max_rows || bytes > row_bytes || (rows == 0) != (bytes == 0)) return false;
     if (t >= tiles && rows != 0) return false;
   }
   std::memset(&registers, 0, sizeof registers);

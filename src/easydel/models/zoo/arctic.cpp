@@ -14,14 +14,15 @@ using nn::Scope;
 // mixed + mlp(norm(mixed)) + experts(norm(x)), mixed being x + attention(norm(x)).
 class Block final : public nn::Layer {
  public:
-  Block(const Scope& scope, const DecoderSpec& spec, const nn::MoeSpec& moe, const DecoderSpec& beside, int64_t layer) {
+  Block(const Scope& scope, const DecoderSpec& spec, const nn::MoeSpec& moe, const DecoderSpec& residual_spec,
+        int64_t layer) {
     const auto norm = [&](std::optional<nn::Norm>& place, const char* name) {
       place.emplace(scope / name, spec.hidden, spec.norm);
     };
     norm(before_mixer_, "input_layernorm");
     mixer_ = build_attention(scope / spec.names.attention, spec, layer);
     norm(before_mlp_, "residual_layernorm");
-    mlp_ = build_feed(scope / "residual_mlp", beside, layer);
+    mlp_ = build_feed(scope / "residual_mlp", residual_spec, layer);
     norm(before_experts_, "post_attention_layernorm");
     experts_ = std::make_unique<nn::Moe>(scope, moe);
   }
@@ -57,8 +58,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   spec->names.down = "w2";
   spec->qkv_bias = spec->output_bias = config.boolean("attention_bias", false);
   for (DecoderLayerSpec& layer : spec->layers) layer.attention.window = read_window(config, 0);
-  const auto beside = std::make_shared<DecoderSpec>(*spec);
-  beside->intermediate = spec->hidden;
+  const auto residual_spec = std::make_shared<DecoderSpec>(*spec);
+  residual_spec->intermediate = spec->hidden;
 
   nn::MoeSpec moe = moe_of(config, *spec, integer_of(config, {"num_local_experts"}, 8),
                            integer_of(config, {"num_experts_per_tok"}, 1), spec->intermediate);
@@ -73,8 +74,8 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   for (size_t i = 0; i < built.layers.size(); ++i) {
     sparse.push_back((int64_t(i) + 1) % step == 0);
     if (sparse.back() && parallel)
-      built.layers[i].block = [spec, moe, beside](const Scope& scope, int64_t layer) {
-        return std::make_unique<Block>(scope, *spec, moe, *beside, layer);
+      built.layers[i].block = [spec, moe, residual_spec](const Scope& scope, int64_t layer) {
+        return std::make_unique<Block>(scope, *spec, moe, *residual_spec, layer);
       };
   }
   if (!parallel) set_experts(built, moe, sparse);

@@ -57,8 +57,8 @@ class Mixer final : public nn::Layer {
     k = ops::rope(k, table);
     const Tensor mixed = pass.attend(layer_, attention_, transposed(q, top_k, spec_.kv_heads), k, v);
     const Tensor by_choice = transposed(mixed.contiguous(), spec_.kv_heads, top_k).view({tokens * top_k, width()});
-    const Tensor back = out_(by_choice.index_select(0, rows.choice), rows, pass);
-    const Tensor out = ops::combine_rows(back, routing.weights, rows.place);
+    const Tensor outputs = out_(by_choice.index_select(0, rows.choice), rows, pass);
+    const Tensor out = ops::combine_rows(outputs, routing.weights, rows.place);
     nn::LayerOutput result{out + bias_.value().to(out.scalar_type()), {}};
     // Stored twice, because transformers records it both for its attention and for the gating inside.
     result.extras["attention_router_logits"] = result.extras["gating_router_logits"] = logits;

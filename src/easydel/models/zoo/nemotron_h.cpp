@@ -116,7 +116,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
   mamba.convolution_bias = config.boolean(config.find("mamba_conv_bias") ? "mamba_conv_bias" : "use_conv_bias", true);
   mamba.activation =
       ops::activation_of(config.text("mamba_hidden_act", "silu"), config.where().below("mamba_hidden_act"));
-  mamba.least_step = config.number(config.find("mamba_dt_min") ? "mamba_dt_min" : "time_step_min", 0.001);
+  mamba.min_step = config.number(config.find("mamba_dt_min") ? "mamba_dt_min" : "time_step_min", 0.001);
   mamba.epsilon = spec->norm.epsilon;
   mamba.deviation = spec->deviation;
   mamba.step_bias = read_steps(config).initial();

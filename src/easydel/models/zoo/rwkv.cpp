@@ -39,8 +39,8 @@ class Block final : public nn::Layer {
   Block(const nn::Scope& scope, const RwkvSpec& spec, const nn::Norm::Options& norm, int64_t layer)
       : spec_(spec), layer_(layer) {
     const int64_t hidden = spec.hidden, channels = spec.channels;
-    const double late = spec.layers > 1 ? double(layer) / double(spec.layers - 1) : 0.0;
-    const double early = 1.0 - double(layer) / double(spec.layers);
+    const double depth = spec.layers > 1 ? double(layer) / double(spec.layers - 1) : 0.0;
+    const double remaining_depth = 1.0 - double(layer) / double(spec.layers);
     if (layer == 0) first_norm_.emplace(scope / "pre_ln", hidden, norm);
     mixer_norm_.emplace(scope / "ln1", hidden, norm);
     feed_norm_.emplace(scope / "ln2", hidden, norm);
@@ -53,18 +53,18 @@ class Block final : public nn::Layer {
     const nn::Scope mixer = scope / "attention", feed = scope / "feed_forward";
     decay_ =
         vector(mixer, "time_decay", {channels}, Initial::each([=](int64_t i, double) {
-                 return -5.0 + 8.0 * std::pow(channels > 1 ? double(i) / double(channels - 1) : 0.0, 0.7 + 1.3 * late);
+                 return -5.0 + 8.0 * std::pow(channels > 1 ? double(i) / double(channels - 1) : 0.0, 0.7 + 1.3 * depth);
                }));
     first_ = vector(mixer, "time_first", {channels}, Initial::ones());
-    mix_key_ = vector(mixer, "time_mix_key", {1, 1, hidden}, mix(hidden, early));
-    mix_value_ = vector(mixer, "time_mix_value", {1, 1, hidden}, mix(hidden, early, 0.3 * late));
-    mix_receptance_ = vector(mixer, "time_mix_receptance", {1, 1, hidden}, mix(hidden, 0.5 * early));
+    mix_key_ = vector(mixer, "time_mix_key", {1, 1, hidden}, mix(hidden, remaining_depth));
+    mix_value_ = vector(mixer, "time_mix_value", {1, 1, hidden}, mix(hidden, remaining_depth, 0.3 * depth));
+    mix_receptance_ = vector(mixer, "time_mix_receptance", {1, 1, hidden}, mix(hidden, 0.5 * remaining_depth));
     key_ = linear(mixer / "key", hidden, channels);
     value_ = linear(mixer / "value", hidden, channels);
     receptance_ = linear(mixer / "receptance", hidden, channels);
     output_ = linear(mixer / "output", channels, hidden);
-    feed_mix_key_ = vector(feed, "time_mix_key", {1, 1, hidden}, mix(hidden, early));
-    feed_mix_receptance_ = vector(feed, "time_mix_receptance", {1, 1, hidden}, mix(hidden, early));
+    feed_mix_key_ = vector(feed, "time_mix_key", {1, 1, hidden}, mix(hidden, remaining_depth));
+    feed_mix_receptance_ = vector(feed, "time_mix_receptance", {1, 1, hidden}, mix(hidden, remaining_depth));
     feed_key_ = linear(feed / "key", hidden, spec.inner);
     feed_receptance_ = linear(feed / "receptance", hidden, hidden);
     feed_value_ = linear(feed / "value", spec.inner, hidden);

@@ -93,9 +93,9 @@ class Shared {
     }
     const Tensor mixed = pass.attend(layer, attention_, q, k, v).reshape({tokens, spec_.heads * spec_.head_dim});
     const Tensor middle = feed_norm_((*output_)(mixed, pass, "attn_output"));
-    const Tensor both = (*gate_up_)(middle, pass, "mlp_gate") + feed_additions_.at(use)(middle, pass);
-    const Tensor gate = both.narrow(1, 0, spec_.intermediate),
-                 up = both.narrow(1, spec_.intermediate, spec_.intermediate);
+    const Tensor gate_and_up = (*gate_up_)(middle, pass, "mlp_gate") + feed_additions_.at(use)(middle, pass);
+    const Tensor gate = gate_and_up.narrow(1, 0, spec_.intermediate),
+                 up = gate_and_up.narrow(1, spec_.intermediate, spec_.intermediate);
     return down_->gated(gate.contiguous(), up.contiguous(), spec_.activation, pass, "mlp_down");
   }
 
@@ -139,11 +139,12 @@ class Layer final : public nn::Layer {
     mamba_ = std::make_unique<nn::Mamba2>(mamba / "mamba", spec.mamba, layer);
   }
 
-  nn::LayerOutput forward(const Tensor& both, Pass& pass) const override {
+  nn::LayerOutput forward(const Tensor& hidden_and_embedding, Pass& pass) const override {
     const int64_t hidden = parts_->spec.hidden;
-    const Tensor x = both.narrow(1, 0, hidden), embedding = both.narrow(1, hidden, hidden);
+    const Tensor x = hidden_and_embedding.narrow(1, 0, hidden),
+                 embedding = hidden_and_embedding.narrow(1, hidden, hidden);
     Tensor seen = x;
-    if (shared_) seen = x + (*linear_)((*shared_)(both, layer_, use_, pass), pass, "shared_output");
+    if (shared_) seen = x + (*linear_)((*shared_)(hidden_and_embedding, layer_, use_, pass), pass, "shared_output");
     const Tensor out = x + mamba_->forward((*norm_)(seen.contiguous()), pass).x;
     return {at::cat({out, embedding}, 1), {}};
   }
@@ -234,7 +235,7 @@ std::unique_ptr<Model> build(const ConfigReader& config, nn::Building& building)
     config.refuse_key("mamba_ngroups", str(mamba.groups, " groups do not divide ", mamba.heads, " heads"));
   mamba.width = read_size(config, "mamba_d_conv", 4);
   mamba.bias = mamba.output_bias = own.bias;
-  mamba.least_step = config.number("time_step_min", 0.001);
+  mamba.min_step = config.number("time_step_min", 0.001);
   mamba.deviation = spec.deviation;
   mamba.step_bias = read_steps(config).initial();
 

@@ -10,9 +10,9 @@ namespace easydel::text::jinja {
 namespace {
 
 constexpr int64_t steps_between_looks = 4096;
-constexpr size_t most_output = 64u << 20;
+constexpr size_t max_output = 64u << 20;
 constexpr int deepest = 700;
-constexpr size_t most_remembered = 100'000;
+constexpr size_t max_remembered = 100'000;
 
 class MacroObject final : public Object {
  public:
@@ -148,8 +148,8 @@ Interpreter::~Interpreter() {
 }
 
 void Interpreter::remember(std::shared_ptr<Object> object) {
-  if (remembered_.size() >= most_remembered)
-    fail("the template makes more than ", most_remembered, " namespaces and macros");
+  if (remembered_.size() >= max_remembered)
+    fail("the template makes more than ", max_remembered, " namespaces and macros");
   remembered_.push_back(std::move(object));
 }
 
@@ -194,7 +194,7 @@ std::string Interpreter::render(const Var& context) {
 
 void Interpreter::emit(std::string& out, std::string_view text) {
   written_ += text.size();
-  if (written_ > most_output) fail("the template writes more than ", most_output >> 20, " MiB");
+  if (written_ > max_output) fail("the template writes more than ", max_output >> 20, " MiB");
   out += text;
   if (!traced_ || &out != main_ || text.empty()) return;
   const int64_t begin = pieces_.empty() ? 0 : pieces_.back().end;

@@ -12,7 +12,7 @@
 namespace easydel::text {
 namespace {
 
-constexpr int64_t most_tokens = 1 << 24;
+constexpr int64_t max_tokens = 1 << 24;
 
 struct Family {
   std::string_view name;  // a part of the file's name
@@ -110,14 +110,14 @@ ReadTokenizer read_tiktoken(std::string_view bytes, const std::string& name) {
     size_t space = line.find(' ');
     int64_t rank = -1;
     if (space != std::string_view::npos) std::from_chars(line.data() + space + 1, line.data() + line.size(), rank);
-    if (rank < 0 || rank >= most_tokens)
-      refuse(name, str("line ", number + 1, " is not base64, a space and a rank below ", most_tokens),
+    if (rank < 0 || rank >= max_tokens)
+      refuse(name, str("line ", number + 1, " is not base64, a space and a rank below ", max_tokens),
              fetch_tokenizer_again);
     std::string token;
     try {
       token = decode_base64(line.substr(0, space));
     } catch (const UserError&) {
-      refuse(name, str("line ", number + 1, " is not base64, a space and a rank below ", most_tokens),
+      refuse(name, str("line ", number + 1, " is not base64, a space and a rank below ", max_tokens),
              fetch_tokenizer_again);
     }
     if (token.empty()) continue;  // Whisper's multilingual file has such a line
@@ -159,7 +159,7 @@ ReadTokenizer read_tekken(std::string_view json, const std::string& name) {
   if (root["config"]["pattern"].get_string().get(pattern) ||
       root["config"]["default_vocab_size"].get_int64().get(size) ||
       root["config"]["default_num_special_tokens"].get_int64().get(special_count) ||
-      root["vocab"].get_array().get(vocab) || special_count < 0 || size <= special_count || size > most_tokens)
+      root["vocab"].get_array().get(vocab) || special_count < 0 || size <= special_count || size > max_tokens)
     refuse(name, "lacks its 'config' (pattern, default_vocab_size, default_num_special_tokens) or its 'vocab'",
            fetch_tokenizer_again);
   Vocabulary vocabulary;
@@ -168,7 +168,7 @@ ReadTokenizer read_tekken(std::string_view json, const std::string& name) {
     int64_t rank = -1;
     std::string_view code;
     if (row["rank"].get_int64().get(rank) || row["token_bytes"].get_string().get(code) || rank < 0 ||
-        rank >= most_tokens)
+        rank >= max_tokens)
       refuse(name, "has a row of 'vocab' without a 'rank' and 'token_bytes'", fetch_tokenizer_again);
     if (rank >= size - special_count) continue;  // past the size that the model uses
     auto id = static_cast<TokenId>(rank + special_count);
