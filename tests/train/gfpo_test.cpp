@@ -6,8 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "easydel/data/byte_stream.h"
-#include "train/small_run.h"
+#include "train/sampled_run.h"
 
 namespace easydel::train {
 namespace {
@@ -27,15 +26,6 @@ TEST(Gfpo, ScoresByRewardPerTokenAndByLength) {
   EXPECT_EQ(best_of({1, 1, 1}, 2), (std::vector<size_t>{0, 1}));
 }
 
-std::vector<Value> lines_of(const std::filesystem::path& file) {
-  std::vector<Value> out;
-  data::for_each_line(file, [&](std::string_view line, int64_t) {
-    out.push_back(parse_json(line));
-    return true;
-  });
-  return out;
-}
-
 // Returns what was sampled, and the metrics of the steps.
 std::pair<std::vector<Value>, std::vector<Value>> run(const std::filesystem::path& folder, const std::string& keys) {
   const LogLines log;
@@ -53,7 +43,7 @@ std::pair<std::vector<Value>, std::vector<Value>> run(const std::filesystem::pat
   Trainer trained(test::small_run(folder, to_json(trainer),
                                   "{informs: [{data_files: \"" + (folder / "prompts.jsonl").string() + "\"}]}"));
   trained.run();
-  return {lines_of(folder / "out/small/rollouts.jsonl"), lines_of(folder / "out/small/metrics.jsonl")};
+  return {test::json_lines(folder / "out/small/rollouts.jsonl"), test::json_lines(folder / "out/small/metrics.jsonl")};
 }
 
 const char* const checked = "rewards: [{type: contains, words: [a, the, he]}, {type: repetition, weight: 0.5}], ";

@@ -5,8 +5,7 @@
 
 #include <cmath>
 
-#include "easydel/data/byte_stream.h"
-#include "train/small_run.h"
+#include "train/sampled_run.h"
 
 namespace easydel::train {
 namespace {
@@ -16,45 +15,18 @@ using test::LogLines, test::TemporaryFolder;
 const std::string rewards =
     "rewards: [{type: contains, words: [a, the, he]}, {type: repetition, weight: 0.5}, {type: answer}]";
 
-TrainerParts run_of(const std::filesystem::path& folder, const std::string& keys) {
-  if (!std::filesystem::exists(folder / "prompts.jsonl")) {
-    std::string lines;
-    for (const char* prompt : {"Once upon a time", "One day", "The cat", "Tom and", "A dog", "Mom said", "Lily saw"})
-      lines += str("{\"prompt\": \"", prompt, "\", \"answer\": 3}\n");
-    test::write_file(folder / "prompts.jsonl", lines);
-  }
-  Value trainer = Value::map();
-  test::put(trainer,
-            "{trainer_type: grpo, total_batch_size: 8, num_return_sequences: 4, max_completion_length: 12, "
-            "temperature: 1.0, learning_rate: 1e-3, " +
-                rewards + "}");
-  test::put(trainer, "{" + keys + "}");
-  return test::small_run(folder, to_json(trainer),
-                         "{informs: [{data_files: \"" + (folder / "prompts.jsonl").string() + "\"}]}");
-}
+using test::FinishedRun;
 
-struct FinishedRun {
-  std::string weights, rollouts;
-  std::vector<Value> metrics;
-};
+TrainerParts run_of(const std::filesystem::path& folder, const std::string& keys) {
+  return test::sampled_run(folder, "trainer_type: grpo, total_batch_size: 8, num_return_sequences: 4, " + rewards, keys,
+                           ", \"answer\": 3");
+}
 
 FinishedRun run(const std::filesystem::path& folder, const std::string& name, const std::string& keys) {
-  const LogLines log;
-  Trainer trainer(run_of(folder, keys + ", model_name: " + name));
-  trainer.run();
-  FinishedRun out{test::weights_of(trainer.model()), test::read_file(folder / "out" / name / "rollouts.jsonl"), {}};
-  data::for_each_line(folder / "out" / name / "metrics.jsonl", [&](std::string_view line, int64_t) {
-    out.metrics.push_back(parse_json(line));
-    return true;
-  });
-  return out;
+  return test::finished(run_of(folder, keys + ", model_name: " + name), folder, name);
 }
 
-std::optional<double> metric(const Value& line, const std::string& name) {
-  for (const auto& [key, value] : line.entries)
-    if (key == name || key.ends_with("/" + name)) return value.as_double();
-  return std::nullopt;
-}
+std::optional<double> metric(const Value& line, const std::string& name) { return test::metric_of(line, name); }
 
 // The steps learn from a window of two micro-batches twice, so the second step resumes inside of one.
 TEST(GroupPolicy, ARunThatIsCutInsideAWindowGoesOnToTheByte) {

@@ -6,9 +6,8 @@
 
 #include <cmath>
 
-#include "easydel/data/byte_stream.h"
 #include "easydel/train/sequence_logps.h"
-#include "train/small_run.h"
+#include "train/sampled_run.h"
 
 namespace easydel::train {
 namespace {
@@ -39,10 +38,7 @@ Step first_step(const std::filesystem::path& folder, const std::string& keys) {
       test::small_run(folder, all, "{informs: [{data_files: \"" + (folder / "prompts.jsonl").string() + "\"}]}"));
   trained.run();
   Step out;
-  data::for_each_line(folder / "out/small/rollouts.jsonl", [&](std::string_view line, int64_t) {
-    out.sampled.push_back(parse_json(line));
-    return true;
-  });
+  out.sampled = test::json_lines(folder / "out/small/rollouts.jsonl");
   out.loss = test::metric(folder / "out/small", "loss").at(0);
   out.norm = test::metric(folder / "out/small", "grad_norm").at(0);
   out.advantage = test::metric(folder / "out/small", "sdpo/advantage_mean").at(0);
