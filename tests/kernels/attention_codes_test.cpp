@@ -110,19 +110,10 @@ TEST_P(CodedAttention, HasTheSameBitsOnEveryInstructionSetAndTeamForEverySpec) {
     for (const bool strange : {false, true}) {
       CodedProblem p(spec, {1, 5, 0, 130, 17}, 6, 3);
       if (strange) {
-        p.q = hostile(int64_t(p.q.size()), 1), p.k = hostile(int64_t(p.k.size()), 2);
-        p.v = hostile(int64_t(p.v.size()), 3);
-        p.v[p.v.size() / 3] = INFINITY, p.v[p.v.size() / 2] = NAN, p.k[p.k.size() / 2] = -INFINITY;
+        make_hostile(p);
         p.make_codes();
       }
-      const Attended first = p.attended(serial_executor());
-      on_every_isa([&] {
-        for (Executor* const executor : {&serial_executor(), &pool_of_two(), &pool_of_five()}) {
-          const Attended again = p.attended(*executor);
-          EXPECT_TRUE(same_bits(again.out, first.out)) << text(spec) << (strange ? ", strange" : "");
-          EXPECT_TRUE(same_bits(again.lse, first.lse)) << text(spec) << (strange ? ", strange" : "");
-        }
-      });
+      expect_the_same_everywhere(p, text(spec) + (strange ? ", strange" : ""));
     }
 }
 

@@ -198,4 +198,24 @@ inline std::string text(const AttentionSpec& s) {
              s.slopes ? ", slopes" : "");
 }
 
+// Denormals, huge numbers, infinities and NaN among queries, keys and values.
+inline void make_hostile(Problem& p) {
+  p.q = hostile(int64_t(p.q.size()), 1), p.k = hostile(int64_t(p.k.size()), 2);
+  p.v = hostile(int64_t(p.v.size()), 3);
+  p.v[p.v.size() / 3] = INFINITY, p.v[p.v.size() / 2] = NAN, p.k[p.k.size() / 2] = -INFINITY;
+}
+
+// The same bits on every instruction set and number of threads.
+template <class AnyProblem>
+void expect_the_same_everywhere(const AnyProblem& p, const std::string& what) {
+  const auto first = p.attended(serial_executor());
+  on_every_isa([&] {
+    for (Executor* const executor : {&serial_executor(), &pool_of_two(), &pool_of_five()}) {
+      const auto again = p.attended(*executor);
+      EXPECT_TRUE(same_bits(again.out, first.out)) << what;
+      EXPECT_TRUE(same_bits(again.lse, first.lse)) << what;
+    }
+  });
+}
+
 }  // namespace easydel::kernels::testing

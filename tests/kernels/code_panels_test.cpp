@@ -1,8 +1,7 @@
 #include "easydel/kernels/code_panels.h"
 
-#include "easydel/kernels/grouped.h"
 #include "easydel/kernels/half.h"
-#include "kernels/support.h"
+#include "kernels/encoded_support.h"
 
 namespace easydel::kernels {
 namespace {
@@ -132,30 +131,7 @@ TEST(CodePanels, MultiplyWithTheBitsOfTheirDecodedValues) {
       const Coded coded(n, k, spec, spec.has_zeros);
       const EncodedWeight weight{coded.panels(), n, 0, 1};
       const std::vector<float> values = coded.values();
-      const std::vector<bf16> small = narrowed(values);
-      for (const int64_t m : {1, 5, 40}) {
-        const std::vector<float> x = normal(m * k, 7), bias = normal(n, 8);
-        const std::vector<bf16> small_x = narrowed(x);
-        const std::vector<int64_t> begin = {0, m};
-        on_every_isa([&] {
-          std::vector<float> found(m * n), wanted(m * n);
-          const GroupWeights encoded{.n = n, .k = k, .encoded = {&weight, 1}};
-          grouped_product(serial_executor(), begin, encoded, {x.data(), k}, {found.data(), n}, bias.data(),
-                          AccumulationOrder::fp32_chain);
-          grouped_product(serial_executor(), begin, {.n = n, .k = k, .rows = {values.data(), k}}, {x.data(), k},
-                          {wanted.data(), n}, bias.data(), AccumulationOrder::fp32_chain);
-          EXPECT_TRUE(same_bits(found, wanted));
-          for (const auto order : {AccumulationOrder::bf16_tile, AccumulationOrder::bf16_pairs}) {
-            std::vector<bf16> narrow_found(m * n), narrow_wanted(m * n);
-            const GroupWeights in_codes{.n = n, .k = k, .dtype = DType::bf16, .encoded = {&weight, 1}};
-            grouped_product(serial_executor(), begin, in_codes, {small_x.data(), k}, {narrow_found.data(), n},
-                            bias.data(), order);
-            grouped_product(serial_executor(), begin, {.n = n, .k = k, .rows = {small.data(), k}, .dtype = DType::bf16},
-                            {small_x.data(), k}, {narrow_wanted.data(), n}, bias.data(), order);
-            EXPECT_TRUE(same_bits(narrow_found, narrow_wanted));
-          }
-        });
-      }
+      for (const int64_t m : {1, 5, 40}) expect_products_of_plain(weight, values, m, n, k);
     }
   }
 }
