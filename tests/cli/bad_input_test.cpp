@@ -253,6 +253,10 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
             "/nope: no such file or folder\n    give the folder of a tokenizer, or a tokenizer.json, tokenizer.model, "
             "*.tiktoken, tekken.json, vocab.txt or *.gguf\n");
   EXPECT_EQ(refused({"generat"}), "easydel: no command 'generat'\n    did you mean 'generate'?\n");
+  for (const char* word : {"train", "trian", "finetune"})
+    EXPECT_EQ(refused({word, "run.yaml"}), str("easydel: no command '", word,
+                                               "'\n    to train, name a YAML file: easydel elarge run.yaml "
+                                               "(examples/01_quickstart.yaml)\n"));
   EXPECT_EQ(refused({"describe", "modl"}), "easydel describe: no command 'modl'\n    did you mean 'model'?\n");
   EXPECT_EQ(refused({"elarge", "a.yaml", "--dry-rn"}),
             "easydel elarge --dry-rn: no such option\n    did you mean '--dry-run'?\n");

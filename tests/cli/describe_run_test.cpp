@@ -56,6 +56,11 @@ TEST(DescribeRun, RefusesWhatIsNoRun) {
   EXPECT_EQ(empty.err,
             "empty: is not the folder of a run: it has neither metrics.jsonl nor a checkpoint\n"
             "    give the folder with metrics.jsonl, below trainer.save_directory\n");
+  std::filesystem::create_directories(folder / "out/model");
+  write_file(folder / "out/model/metrics.jsonl", "{}\n");
+  EXPECT_EQ(run_program({"describe", "run", "out"}, {.folder = folder.path()}).err,
+            "out: is not the folder of a run: it has neither metrics.jsonl nor a checkpoint\n"
+            "    did you mean 'out/model'?\n");
   EXPECT_EQ(run_program({"describe", "run", "nowhere"}, {.folder = folder.path()}).status, 2);
 }
 

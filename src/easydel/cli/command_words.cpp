@@ -1,5 +1,6 @@
 #include "easydel/cli/command_words.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "easydel/base/error.h"
@@ -17,6 +18,39 @@ std::string between(std::string_view text, std::string_view before, std::string_
   return std::string(text.substr(begin + before.size(), end - begin - before.size()));
 }
 
+// Commands by the names that other tools have for them.
+struct Alias {
+  const char* word;
+  const char* remedy;
+};
+constexpr const char* for_training =
+    "to train, name a YAML file: easydel elarge run.yaml (examples/01_quickstart.yaml)";
+constexpr Alias aliases[] = {
+    {"train", for_training},
+    {"finetune", for_training},
+    {"fine-tune", for_training},
+    {"sft", for_training},
+    {"infer", "to generate text: easydel generate MODEL -p 'text'"},
+    {"predict", "to generate text: easydel generate MODEL -p 'text'"},
+    {"server", "to serve a model: easydel serve MODEL"},
+    {"evaluate", "to evaluate a model: easydel eval MODEL --tasks hellaswag"},
+    {"benchmark", "to evaluate a model: easydel eval MODEL --tasks hellaswag"},
+    {"convert", "to convert a model: easydel export MODEL --format gguf -o model.gguf"},
+    {"download", "a model is downloaded when a command first names it"},
+};
+
+std::string remedy_for(const std::string& word, const std::vector<std::string>& commands) {
+  if (const std::string near = nearest(word, commands); !near.empty()) return "did you mean '" + near + "'?";
+  if (std::ranges::find(commands, "elarge") != commands.end()) {  // of the whole program
+    std::vector<std::string> words;
+    for (const Alias& alias : aliases) words.emplace_back(alias.word);
+    const std::string near = nearest(word, words);
+    for (const Alias& alias : aliases)
+      if (near == alias.word) return alias.remedy;
+  }
+  return "commands: " + join(commands, ", ");
+}
+
 }  // namespace
 
 void refuse_word(const KnownWords& known, const std::string& word) {
@@ -27,9 +61,7 @@ void refuse_word(const KnownWords& known, const std::string& word) {
   }
   if (known.commands.empty())
     refuse(known.command, "'" + word + "' is one argument too many", "see " + known.command + " --help");
-  const std::string near = nearest(word, known.commands);
-  refuse(known.command, "no command '" + word + "'",
-         near.empty() ? "commands: " + join(known.commands, ", ") : "did you mean '" + near + "'?");
+  refuse(known.command, "no command '" + word + "'", remedy_for(word, known.commands));
 }
 
 void refuse_arguments(const KnownWords& known, std::string problem) {

@@ -65,9 +65,15 @@ DescribedRun read_run(const std::string& given) {
       out.records.push_back(parse_json(line, metrics.string()));
       return true;
     });
-  if (out.checkpoints.empty() && out.records.empty())
+  if (out.checkpoints.empty() && out.records.empty()) {
+    std::vector<std::string> runs;
+    for (const fs::path& entry : files::list(out.folder))
+      if (files::exists(entry / "metrics.jsonl"))
+        runs.push_back("'" + (fs::path(given) / entry.filename()).string() + "'");
     refuse(given, "is not the folder of a run: it has neither metrics.jsonl nor a checkpoint",
-           "give the folder with metrics.jsonl, below trainer.save_directory");
+           runs.empty() ? "give the folder with metrics.jsonl, below trainer.save_directory"
+                        : "did you mean " + join(runs, " or ") + "?");
+  }
   return out;
 }
 
