@@ -14,6 +14,7 @@ const std::map<std::string, std::string>& covered_elsewhere() {
   static const std::map<std::string, std::string> all{
       // Adapters and codes are seen on whole models.
       {"nn/adapted_weight.cpp", "models/adapter_test.cpp"},
+      {"nn/adapter_slots.cpp", "models/adapters_test.cpp"},
       {"nn/quantization.cpp", "models/quantization_test.cpp"},
       // Parts of one class or one path, of which the test needs all.
       {"nn/cache.cpp", "nn/memory_test.cpp"},

@@ -200,8 +200,7 @@ std::shared_ptr<nn::Weight> Adapter::adapt(const nn::Scope& scope, nn::Entry& en
   adapted_.insert(layer.module);
   layers_.push_back(layer);
   const auto& state = layer.shared ? shared_state_ : state_;
-  return layer.embedding ? nn::adapted_embedding(std::move(weight), parts, state)
-                         : nn::adapted_weight(std::move(weight), nn::Parameter(&entry), parts, state);
+  return nn::adapted_weight(std::move(weight), nn::Parameter(&entry), parts, layer.embedding, state);
 }
 
 // The lengths of the rows as they are, so that nothing changes in the beginning.

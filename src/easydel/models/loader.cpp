@@ -24,6 +24,7 @@
 #include "easydel/models/load_types.h"
 #include "easydel/models/parameter_plan.h"
 #include "easydel/models/parts_config.h"
+#include "easydel/nn/adapter_slots.h"
 #include "easydel/nn/placement.h"
 #include "easydel/nn/scope.h"
 #include "easydel/ops/attention_backends.h"
@@ -247,7 +248,7 @@ struct Policies {
   std::shared_ptr<KeptCodes> kept;           // null: codes of the checkpoint are decoded
   std::shared_ptr<nn::Quantizer> quantizer;  // null: there is none
   std::vector<std::shared_ptr<Adapter>> adapters;
-
+  std::shared_ptr<nn::AdapterSlots> slots;  // null: the model has adapters, or is only read
   // Codes stay codes where kernels can multiply by them.
   Policies(const LoadOptions& options, nn::Building& building, at::Device device = at::kCPU) {
     if (device.is_cpu() && options.team->mesh().ranks() == 1 && !options.keep_file_types) {
@@ -263,6 +264,9 @@ struct Policies {
       building.weight_policies.push_back(adapters.back());
     }
     if (options.weight_policy) building.weight_policies.push_back(options.weight_policy);
+    if (!adapters.empty() || options.keep_file_types) return;
+    slots = std::make_shared<nn::AdapterSlots>();
+    building.weight_policies.push_back(slots);
   }
   // The adapter that an entry belongs to; null: none of these.
   Adapter* owner(const nn::Entry& entry) const {
@@ -346,12 +350,13 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   if (policies.quantizer) log::info(folder.string(), ": ", policies.quantizer->told());
   nn::check_cache_format(options.cache_format, model->cache_layers(), opened.device);
   if (dropped > 0 && options.team->first())
-    log::warning(dropped, " dimensions of parameters stay whole: the mesh (", options.team->mesh().describe(),
-                 ") does not divide them");
+    log::warning(dropped, " dimensions of parameters stay whole: ", options.team->mesh().describe(),
+                 " does not divide them");
   if (opened.checkpoint)
     opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
   model->parameters_ = std::move(table);
   model->adapters_ = policies.adapters;
+  model->adapter_slots_ = policies.slots;
   model->config_ = std::move(opened.config);
   model->folder_ = folder;
   model->compute_ = opened.types.compute;
@@ -378,10 +383,10 @@ std::shared_ptr<Model> Loader::copy(const Model& from) {
     entry.layout = source->layout;
     entry.source = source->source;
     entry.trainable = false;
-    Tensor values = source->shard;
+    Tensor values = source->shard, original;
     bool changes = source->trainable;
     for (const auto& adapter : from.adapters_)
-      if (const Tensor original = adapter->original(*source); original.defined()) values = original, changes = false;
+      if (original = adapter->original(*source); original.defined()) values = original, changes = false;
     if (!from.adapters_.empty() && !changes) return void(entry.shard = values.detach());
     // A frozen model does not need masters in another dtype than the computation's.
     entry.shard = values.detach().to(entry.compute, /*non_blocking=*/false, /*copy=*/true);

@@ -26,6 +26,10 @@
 #include "easydel/nn/trainable.h"
 #include "easydel/ops/moe.h"
 
+namespace easydel::nn {
+class AdapterSlots;  // nn/adapter_slots.h
+}
+
 namespace easydel::models {
 
 class Adapter;      // models/adapter.h
@@ -99,6 +103,9 @@ class Model {
   }  // what it is the text part of; null: it is all of its folder
   // In the order of LoadOptions::adapters.
   const std::vector<std::shared_ptr<Adapter>>& adapters() const { return adapters_; }
+  // Its weights that sequences may read with adapters of their own (models::Adapters); null: it has adapters of all
+  // sequences.
+  const std::shared_ptr<nn::AdapterSlots>& adapter_slots() const { return adapter_slots_; }
 
  protected:
   friend struct Loader;
@@ -111,6 +118,7 @@ class Model {
   nn::CacheFormat cache_format_ = nn::CacheFormat::automatic;
   std::shared_ptr<const WholeModel> whole_;
   std::vector<std::shared_ptr<Adapter>> adapters_;
+  std::shared_ptr<nn::AdapterSlots> adapter_slots_;
   ops::MoeMethod moe_method_ = ops::MoeMethod::fused_moe;
   std::shared_ptr<const collective::Team> team_ = collective::Team::alone();
 };

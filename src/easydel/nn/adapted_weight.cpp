@@ -28,78 +28,35 @@ class Sum {
   double scale_;
 };
 
-class AdaptedHeads final : public WeightStack {
+class LowRankHeads final : public HeadAdapter {
  public:
-  AdaptedHeads(std::shared_ptr<WeightStack> base, const LowRank& adapter, const HeadRows& rows,
-               std::shared_ptr<const AdapterSwitch> state)
-      : base_(std::move(base)), transposed_(rows.transposed), sum_(adapter.scale), state_(std::move(state)) {
+  LowRankHeads(const LowRank& adapter, const HeadRows& rows) : transposed_(rows.transposed), sum_(adapter.scale) {
     b_ = adapter.b.entry().weight->by_head(rows);
     a_ = adapter.a.entry().weight->by_head({1, 0, adapter.a.entry().shape[0], transposed_});
   }
-  Tensor product(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, Pass& pass) override {
-    const Tensor y = base_->product(x, begin, bias, pass);
-    if (!pass.stream().adapters || state_->merged) return y;
+  Tensor product(const Tensor& y, const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) override {
     const std::vector<int64_t> all = {0, x.size(0)};
     const Tensor low = sum_.input(transposed_ ? b_->product(x, begin, {}, pass) : a_->product(x, all, {}, pass));
     return sum_(y, transposed_ ? a_->product(low, all, {}, pass) : b_->product(low, begin, {}, pass));
   }
 
  private:
-  std::shared_ptr<WeightStack> base_, a_, b_;
+  std::shared_ptr<WeightStack> a_, b_;
   bool transposed_;
   Sum sum_;
-  std::shared_ptr<const AdapterSwitch> state_;
 };
 
-class AdaptedWeight : public Weight {
+class LowRankAdapter final : public WeightAdapter {
  public:
-  AdaptedWeight(std::shared_ptr<Weight> base, Parameter parameter, LowRank adapter,
-                std::shared_ptr<const AdapterSwitch> state)
+  LowRankAdapter(std::shared_ptr<Weight> base, Parameter parameter, LowRank adapter, bool embedding)
       : base_(std::move(base)),
         parameter_(parameter),
         adapter_(std::move(adapter)),
         sum_(adapter_.scale),
-        state_(std::move(state)) {}
+        embedding_(embedding) {}
 
-  Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, Pass& pass) override {
-    const Tensor y = base_->product(x, bias, name, pass);
-    return is_off(pass) ? y : with_adapter(y, x, bias, pass);
-  }
-  Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
-                       std::string_view name, Pass& pass) override {
-    if (is_off(pass)) return base_->gated_product(gate, up, kind, bias, name, pass);
-    return product(ops::gated(gate, up, kind), bias, name, pass);  // both products read the activation
-  }
-  std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override {
-    std::vector<ops::Factors> out = base_->factors(x, pass);
-    if (is_off(pass)) return out;
-    const Tensor low = weight_of(adapter_.a).product(dropped(x, pass), {}, {}, pass) * adapter_.scale;
-    for (ops::Factors& one : weight_of(adapter_.b).factors(low, pass)) out.push_back(std::move(one));
-    return out;
-  }
-  Tensor lookup(const Tensor& indices, int64_t padding, Pass& pass) override {
-    return base_->lookup(indices, padding, pass);
-  }
-  std::shared_ptr<WeightStack> by_head(const HeadRows& rows) override {
-    return std::make_shared<AdaptedHeads>(base_->by_head(rows), adapter_, rows, state_);
-  }
-  Tensor values() const override { return base_->values(); }
-
- protected:
-  static Weight& weight_of(const Parameter& parameter) { return *parameter.entry().weight; }
-  bool is_off(const Pass& pass) const { return !pass.stream().adapters || state_->merged; }
-  Tensor dropped(const Tensor& x, const Pass& pass) const {
-    return pass.random().dropout(adapter_.path + ".lora_dropout", x, adapter_.dropout);
-  }
-
-  std::shared_ptr<Weight> base_;
-  Parameter parameter_;
-  LowRank adapter_;
-  Sum sum_;
-
- private:
-  // y is the base's result of x.
-  Tensor with_adapter(const Tensor& y, const Tensor& x, const Tensor& bias, Pass& pass) {
+  Tensor product(const Tensor& y, const Tensor& x, const Tensor& bias, Pass& pass) override {
+    if (embedding_) return y;  // a product with an embedding's own weight is that of the base
     const Tensor input = dropped(x, pass);
     if (adapter_.magnitude) {
       const Tensor low = sum_.input(weight_of(adapter_.a).product(input, {}, {}, pass));
@@ -107,6 +64,26 @@ class AdaptedWeight : public Weight {
     }
     const Tensor out = with_low_rank(y, input, weight_of(adapter_.a), weight_of(adapter_.b), adapter_.scale, pass);
     return adapter_.bias ? out + adapter_.bias.value().to(out.scalar_type()) * adapter_.scale : out;
+  }
+  // A tied head reads the base by itself, without this adapter, as in PEFT.
+  Tensor lookup(const Tensor& y, const Tensor& indices, int64_t padding, Pass& pass) override {
+    if (!embedding_) return y;
+    const Tensor low = weight_of(adapter_.a).lookup(indices, padding, pass);
+    return sum_(y, weight_of(adapter_.b).product(sum_.input(low), {}, {}, pass));
+  }
+  std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override {
+    if (embedding_) return {};
+    const Tensor low = weight_of(adapter_.a).product(dropped(x, pass), {}, {}, pass) * adapter_.scale;
+    return weight_of(adapter_.b).factors(low, pass);
+  }
+  std::shared_ptr<HeadAdapter> by_head(const HeadRows& rows) override {
+    return std::make_shared<LowRankHeads>(adapter_, rows);
+  }
+
+ private:
+  static Weight& weight_of(const Parameter& parameter) { return *parameter.entry().weight; }
+  Tensor dropped(const Tensor& x, const Pass& pass) const {
+    return pass.random().dropout(adapter_.path + ".lora_dropout", x, adapter_.dropout);
   }
 
   // DoRA: ratio * (W x + scale * B A x) + bias, where ratio is the trained length of a row over its present one. While
@@ -135,61 +112,97 @@ class AdaptedWeight : public Weight {
     return lengths_;
   }
 
-  std::shared_ptr<const AdapterSwitch> state_;
+  std::shared_ptr<Weight> base_;
+  Parameter parameter_;
+  LowRank adapter_;
+  Sum sum_;
+  bool embedding_;
   Tensor lengths_;
   std::array<uint64_t, 3> versions_ = {};
 };
 
-class AdaptedEmbedding final : public AdaptedWeight {
+class ReplacingAdapter final : public WeightAdapter {
  public:
-  AdaptedEmbedding(std::shared_ptr<Weight> base, LowRank adapter, std::shared_ptr<const AdapterSwitch> state)
-      : AdaptedWeight(std::move(base), {}, std::move(adapter), std::move(state)) {}
+  explicit ReplacingAdapter(std::shared_ptr<Weight> own) : own_(std::move(own)) {}
 
-  // A tied head reads the base by itself, without this adapter, as in PEFT.
-  Tensor lookup(const Tensor& indices, int64_t padding, Pass& pass) override {
-    const Tensor y = base_->lookup(indices, padding, pass);
-    if (is_off(pass)) return y;
-    const Tensor low = weight_of(adapter_.a).lookup(indices, padding, pass);
-    return sum_(y, weight_of(adapter_.b).product(sum_.input(low), {}, {}, pass));
+  Tensor product(const Tensor&, const Tensor& x, const Tensor& bias, Pass& pass) override {
+    return own_->product(x, bias, {}, pass);
   }
+  Tensor lookup(const Tensor&, const Tensor& indices, int64_t padding, Pass& pass) override {
+    return own_->lookup(indices, padding, pass);
+  }
+  std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override { return own_->factors(x, pass); }
+  std::shared_ptr<HeadAdapter> by_head(const HeadRows& rows) override {
+    return std::make_shared<Heads>(own_->by_head(rows));
+  }
+  Weight* replacement() override { return own_.get(); }
+
+ private:
+  struct Heads final : HeadAdapter {
+    explicit Heads(std::shared_ptr<WeightStack> of_own) : own(std::move(of_own)) {}
+    Tensor product(const Tensor&, const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) override {
+      return own->product(x, begin, {}, pass);
+    }
+    WeightStack* replacement() override { return own.get(); }
+    std::shared_ptr<WeightStack> own;
+  };
+
+  std::shared_ptr<Weight> own_;
 };
 
-class ReplacedWeight final : public Weight {
+// A weight with one adapter, which all sequences have.
+class AdaptedWeight final : public Weight {
  public:
-  ReplacedWeight(std::shared_ptr<Weight> base, std::shared_ptr<Weight> own, std::shared_ptr<const AdapterSwitch> state)
-      : base_(std::move(base)), own_(std::move(own)), state_(std::move(state)) {}
+  AdaptedWeight(std::shared_ptr<Weight> base, std::shared_ptr<WeightAdapter> adapter,
+                std::shared_ptr<const AdapterSwitch> state)
+      : base_(std::move(base)), adapter_(std::move(adapter)), state_(std::move(state)) {}
 
   Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, Pass& pass) override {
-    return of(pass).product(x, bias, name, pass);
+    if (Weight* const one = alone(pass)) return one->product(x, bias, name, pass);
+    return adapter_->product(base_->product(x, bias, name, pass), x, bias, pass);
   }
   Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
                        std::string_view name, Pass& pass) override {
-    return of(pass).gated_product(gate, up, kind, bias, name, pass);
+    if (Weight* const one = alone(pass)) return one->gated_product(gate, up, kind, bias, name, pass);
+    return product(ops::gated(gate, up, kind), bias, name, pass);  // both products read the activation
   }
-  std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override { return of(pass).factors(x, pass); }
+  std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override {
+    if (Weight* const one = alone(pass)) return one->factors(x, pass);
+    std::vector<ops::Factors> out = base_->factors(x, pass);
+    for (ops::Factors& one : adapter_->factors(x, pass)) out.push_back(std::move(one));
+    return out;
+  }
   Tensor lookup(const Tensor& indices, int64_t padding, Pass& pass) override {
-    return of(pass).lookup(indices, padding, pass);
+    if (Weight* const one = alone(pass)) return one->lookup(indices, padding, pass);
+    return adapter_->lookup(base_->lookup(indices, padding, pass), indices, padding, pass);
   }
   std::shared_ptr<WeightStack> by_head(const HeadRows& rows) override {
-    return std::make_shared<ReplacedHeads>(base_->by_head(rows), own_->by_head(rows), state_);
+    return std::make_shared<Heads>(base_->by_head(rows), adapter_->by_head(rows), state_);
   }
   Tensor values() const override { return base_->values(); }
 
  private:
-  struct ReplacedHeads final : WeightStack {
-    ReplacedHeads(std::shared_ptr<WeightStack> of_base, std::shared_ptr<WeightStack> of_own,
-                  std::shared_ptr<const AdapterSwitch> of_adapter)
-        : base(std::move(of_base)), own(std::move(of_own)), state(std::move(of_adapter)) {}
+  struct Heads final : WeightStack {
+    Heads(std::shared_ptr<WeightStack> of_base, std::shared_ptr<HeadAdapter> heads,
+          std::shared_ptr<const AdapterSwitch> of_adapter)
+        : base(std::move(of_base)), adapter(std::move(heads)), state(std::move(of_adapter)) {}
     Tensor product(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, Pass& pass) override {
-      return (pass.stream().adapters && !state->merged ? own : base)->product(x, begin, bias, pass);
+      const bool off = !pass.stream().adapters || state->merged;
+      if (WeightStack* const one = off ? base.get() : adapter->replacement()) return one->product(x, begin, bias, pass);
+      return adapter->product(base->product(x, begin, bias, pass), x, begin, pass);
     }
-    std::shared_ptr<WeightStack> base, own;
+    std::shared_ptr<WeightStack> base;
+    std::shared_ptr<HeadAdapter> adapter;
     std::shared_ptr<const AdapterSwitch> state;
   };
 
-  Weight& of(const Pass& pass) const { return pass.stream().adapters && !state_->merged ? *own_ : *base_; }
+  // The only weight that is read: the base without the adapter, or what replaces it; null: both are.
+  Weight* alone(const Pass& pass) const {
+    return !pass.stream().adapters || state_->merged ? base_.get() : adapter_->replacement();
+  }
 
-  std::shared_ptr<Weight> base_, own_;
+  std::shared_ptr<Weight> base_;
+  std::shared_ptr<WeightAdapter> adapter_;
   std::shared_ptr<const AdapterSwitch> state_;
 };
 
@@ -232,19 +245,24 @@ Tensor merged_values(const Tensor& base, const Tensor& a, const Tensor& b, const
   return sum * (magnitude.to(at::kFloat) / row_lengths(base, a, b, scale)).unsqueeze(1);
 }
 
-std::shared_ptr<Weight> adapted_weight(std::shared_ptr<Weight> base, Parameter parameter, LowRank adapter,
-                                       std::shared_ptr<const AdapterSwitch> state) {
-  return std::make_shared<AdaptedWeight>(std::move(base), parameter, std::move(adapter), std::move(state));
+std::shared_ptr<WeightAdapter> low_rank_adapter(std::shared_ptr<Weight> base, Parameter parameter, LowRank adapter,
+                                                bool embedding) {
+  return std::make_shared<LowRankAdapter>(std::move(base), parameter, std::move(adapter), embedding);
 }
 
-std::shared_ptr<Weight> adapted_embedding(std::shared_ptr<Weight> base, LowRank adapter,
-                                          std::shared_ptr<const AdapterSwitch> state) {
-  return std::make_shared<AdaptedEmbedding>(std::move(base), std::move(adapter), std::move(state));
+std::shared_ptr<WeightAdapter> replacing_adapter(std::shared_ptr<Weight> own) {
+  return std::make_shared<ReplacingAdapter>(std::move(own));
+}
+
+std::shared_ptr<Weight> adapted_weight(std::shared_ptr<Weight> base, Parameter parameter, LowRank adapter,
+                                       bool embedding, std::shared_ptr<const AdapterSwitch> state) {
+  auto own = low_rank_adapter(base, parameter, std::move(adapter), embedding);
+  return std::make_shared<AdaptedWeight>(std::move(base), std::move(own), std::move(state));
 }
 
 std::shared_ptr<Weight> replaced_weight(std::shared_ptr<Weight> base, std::shared_ptr<Weight> own,
                                         std::shared_ptr<const AdapterSwitch> state) {
-  return std::make_shared<ReplacedWeight>(std::move(base), std::move(own), std::move(state));
+  return std::make_shared<AdaptedWeight>(std::move(base), replacing_adapter(std::move(own)), std::move(state));
 }
 
 }  // namespace easydel::nn

@@ -19,17 +19,44 @@ struct LowRank {
   std::string path;    // of the layer: names the draws of the dropout
 };
 
+// An adapter's part of a stack that Weight::by_head returned.
+class HeadAdapter {
+ public:
+  virtual ~HeadAdapter() = default;
+  // y: the base's product of x -> with the adapter. x and begin as in WeightStack::product.
+  virtual Tensor product(const Tensor& y, const Tensor& x, const std::vector<int64_t>& begin, Pass& pass) = 0;
+  // The stack that replaces the base; null: it adds to the base's results.
+  virtual WeightStack* replacement() { return nullptr; }
+};
+
+// What an adapter makes of the base's results of one weight. Rows do not depend on each other.
+class WeightAdapter {
+ public:
+  virtual ~WeightAdapter() = default;
+  // y [rows, out]: the base's product of x, with its bias -> with the adapter.
+  virtual Tensor product(const Tensor& y, const Tensor& x, const Tensor& bias, Pass& pass) = 0;
+  // y [tokens, in]: the base's rows of an embedding -> with the adapter.
+  virtual Tensor lookup(const Tensor& y, const Tensor& indices, int64_t padding, Pass& pass) = 0;
+  // What it adds to Weight::factors; of a weight that replaces the base, its own.
+  virtual std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) = 0;
+  virtual std::shared_ptr<HeadAdapter> by_head(const HeadRows& rows) = 0;
+  // The weight that replaces the base; null: it adds to the base's results.
+  virtual Weight* replacement() { return nullptr; }
+};
+
+// `base` and `parameter` as below; DoRA reads them. `embedding`: rows of A are looked up.
+std::shared_ptr<WeightAdapter> low_rank_adapter(std::shared_ptr<Weight> base, Parameter parameter, LowRank adapter,
+                                                bool embedding);
+std::shared_ptr<WeightAdapter> replacing_adapter(std::shared_ptr<Weight> own);
+
 // Shared by the weights of one adapter.
 struct AdapterSwitch {
   bool merged = false;  // the base's values contain the adapter
 };
 
-// `base` with the adapter, of a linear layer or an output layer. `parameter` is the base's.
+// `base` with the adapter, of a linear layer, an output layer or an embedding. `parameter` is the base's.
 std::shared_ptr<Weight> adapted_weight(std::shared_ptr<Weight> base, Parameter parameter, LowRank adapter,
-                                       std::shared_ptr<const AdapterSwitch> state);
-// The same of an embedding, whose rows are looked up.
-std::shared_ptr<Weight> adapted_embedding(std::shared_ptr<Weight> base, LowRank adapter,
-                                          std::shared_ptr<const AdapterSwitch> state);
+                                       bool embedding, std::shared_ptr<const AdapterSwitch> state);
 // Read instead of `base` by passes with adapters: a layer that is trained in full.
 std::shared_ptr<Weight> replaced_weight(std::shared_ptr<Weight> base, std::shared_ptr<Weight> own,
                                         std::shared_ptr<const AdapterSwitch> state);

@@ -16,7 +16,8 @@
 
 namespace easydel::nn {
 
-class Memory;  // keys, values and recurrent states of the sequences of a pass: nn/memory.h
+class LoadedAdapter;  // nn/adapter_slots.h
+class Memory;         // keys, values and recurrent states of the sequences of a pass: nn/memory.h
 
 // The stream of a model that reads text. Other parts of a model (vision, audio) name streams of their own.
 inline constexpr std::string_view text_stream = "text";
@@ -57,6 +58,9 @@ class Stream {
   // Of each sequence the number of its last tokens whose results are requested; empty: all.
   std::vector<int64_t> requested;
   bool adapters = true;  // false: weights are read without their adapters, as the base model has them
+  // Of each sequence the adapter that it is computed with (models::Adapters); null: the model as it was loaded. Empty:
+  // none has one. The pass keeps them, whatever is replaced or removed while it runs.
+  std::vector<std::shared_ptr<const LoadedAdapter>> sequence_adapters;
 
   int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }
   int64_t sequences() const { return cu_seqlens.empty() ? 0 : int64_t(cu_seqlens.size()) - 1; }

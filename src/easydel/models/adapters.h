@@ -1,0 +1,62 @@
+// Adapters of one model that are loaded, replaced and removed while it runs. A pass takes the adapters of its sequences
+// (nn::Stream::sequence_adapters) as they are when it begins.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "easydel/models/model.h"
+#include "easydel/nn/adapter_slots.h"
+
+namespace easydel::models {
+
+// All functions may be called by any thread, also while passes run. What a pass has taken stays valid until it ends.
+class Adapters {
+ public:
+  using Loaded = std::shared_ptr<const nn::LoadedAdapter>;
+  struct Info {
+    std::string name;
+    uint64_t version = 0;  // nn::LoadedAdapter::version
+    std::filesystem::path folder;
+    int64_t r = 0;
+  };
+
+  // UserError: the model was loaded with an adapter, or on several ranks.
+  explicit Adapters(std::shared_ptr<const Model> model);
+
+  // Reads a folder that PEFT or easydel saved. UserError, and nothing changes: the name is taken, the folder cannot be
+  // read or does not fit the model, or it changes more than linear layers and embeddings (biases, norms), or it trains
+  // the output layer in full.
+  Loaded add(const std::string& name, const std::filesystem::path& folder);
+  // The same where the name may be taken; sequences that begin later have the new one.
+  Loaded replace(const std::string& name, const std::filesystem::path& folder);
+  // UserError: there is none of this name.
+  void remove(std::string_view name);
+
+  Loaded find(std::string_view name) const;  // null: there is none of this name
+  // UserError `where`, with the names that there are.
+  Loaded get(std::string_view name, const std::string& where) const;
+  std::vector<Info> list() const;  // by name
+
+  const Model& model() const { return *model_; }
+
+ private:
+  struct Held {
+    Loaded adapter;
+    Info info;
+  };
+  Held load(const std::string& name, const std::filesystem::path& folder) const;
+  std::string names() const;
+
+  std::shared_ptr<const Model> model_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Held, std::less<>> held_;
+};
+
+}  // namespace easydel::models
