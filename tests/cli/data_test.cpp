@@ -141,6 +141,31 @@ TEST_F(DataCommands, OrderIsThatOfTheRun) {
             "--steps: '4..1' ends before it begins\n    for example 100..120\n");
 }
 
+TEST_F(DataCommands, AScheduleOfWeightsChangesTheSharesOfTheRun) {
+  run(", block_mixture: true, mixture_block_size: 2, mixture_weight_schedule: {interpolation: linear, points: [{step: "
+      "0, weights: {rows: 1, other: 0}}, {step: 2, weights: {rows: 0, other: 1}}]}");
+  test::write_file(folder_ / "other.jsonl", "{\"text\": \"Once upon a time\"}\n");
+  const std::string informs = "mixture.informs=[{data_files: rows.jsonl}, {data_files: other.jsonl}]";
+  const test::Ran endless = data({"order", "--steps", "1", "--set", informs});
+  EXPECT_EQ(endless.status, 2);
+  EXPECT_NE(endless.err.find("mixture.mixture_weight_schedule: needs to know how long the run is\n    set "
+                             "trainer.max_training_steps"),
+            std::string::npos)
+      << endless.err;
+  const std::string steps = "trainer.max_training_steps=4";
+  const test::Ran packed =
+      data({"order", "--steps", "1", "--set", informs, "--set", steps, "--set", "mixture.pack_tokens=true"});
+  EXPECT_NE(packed.err.find("packed rows have documents of several steps"), std::string::npos) << packed.err;
+  const test::Ran ran = data({"order", "--steps", "1..4", "--set", informs, "--set", steps});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  std::map<std::string, int> seen;
+  std::istringstream lines(ran.out);
+  std::string step, name, where;
+  while (lines >> step >> name >> where) ++seen[step + " " + name];
+  EXPECT_EQ(seen,
+            (std::map<std::string, int>{{"1 rows", 2}, {"2 rows", 1}, {"2 other", 1}, {"3 other", 2}, {"4 other", 2}}));
+}
+
 // The same rows in the same updates: in memory, out of a store that the run builds, and out of one that is there; on
 // one rank and on two, stopped and resumed.
 TEST_F(DataCommands, ATokenStoreTrainsTheSameWeights) {

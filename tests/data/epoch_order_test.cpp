@@ -128,6 +128,53 @@ TEST(EpochOrder, PlacesOfAHugeEpochAreComputed) {
   EXPECT_EQ(seen.size(), 1000u);
 }
 
+WeightSchedule schedule_of(WeightInterpolation interpolation, int64_t updates) {
+  return {interpolation, {{0, {1, 0}}, {10, {0, 3}}}, 4, 4 * updates};
+}
+
+// Blocks of two updates: their shares are those of the step at which they begin.
+TEST(EpochOrder, AScheduleDecidesTheCountsOfEachBlock) {
+  const std::vector<int64_t> sizes{30, 7};
+  for (const bool shuffled : {false, true})
+    for (const int64_t updates : {15, 16}) {
+      const EpochOrder order(sizes, {true, 8, {}, {}, schedule_of(WeightInterpolation::linear, updates)}, shuffled, 9);
+      ASSERT_EQ(order.size(), 4 * updates);
+      const auto run = epoch_of(order, 0);
+      std::vector<int64_t> of_first;
+      for (size_t begin = 0; begin + 8 <= run.size(); begin += 8)
+        of_first.push_back(counted({run.begin() + long(begin), run.begin() + long(begin) + 8}, sizes)[0]);
+      of_first.resize(7);
+      EXPECT_EQ(of_first, (std::vector<int64_t>{8, 7, 5, 3, 1, 0, 0})) << "8 * (1 - step / 10), of steps 0, 2, 4 ...";
+      std::vector<int64_t> uses(37, 0);
+      for (const int64_t index : run) ++uses.at(size_t(index));
+      EXPECT_EQ(uses, order.uses(0));
+      if (updates == 15) continue;  // the run ends within a block
+      const auto [few, many] = std::minmax_element(uses.begin() + 30, uses.end());
+      EXPECT_LE(*many - *few, 1) << "the small source restarts when it is exhausted";
+    }
+}
+
+TEST(EpochOrder, ALongerRunOfAScheduleBeginsAsAShorterOne) {
+  for (const auto interpolation :
+       {WeightInterpolation::step, WeightInterpolation::linear, WeightInterpolation::cosine}) {
+    const auto run = [&](int64_t updates) {
+      return epoch_of(EpochOrder({30, 7}, {true, 8, {}, {}, schedule_of(interpolation, updates)}, true, 9), 0);
+    };
+    const auto shorter = run(11), longer = run(40);
+    EXPECT_TRUE(std::equal(shorter.begin(), shorter.end(), longer.begin()));
+  }
+}
+
+TEST(EpochOrder, AScheduleThatGivesABlockToSourcesWithoutRowsIsRefused) {
+  try {
+    const EpochOrder order({30, 0}, {true, 8, {}, {}, schedule_of(WeightInterpolation::step, 15)}, true, 9);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.headline(),
+              "mixture.mixture_weight_schedule: the sources with weights at step 10 have no rows to train on");
+  }
+}
+
 TEST(EpochOrder, ASourceWithoutAShareIsNotDrawnForever) {
   const EpochOrder order({5, 5}, {true, 4, StopStrategy::restart, {1.0, 0.0}}, false, 3);
   EXPECT_EQ(order.size(), 5);

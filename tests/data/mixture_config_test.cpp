@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "easydel/data/row_function.h"
+
 namespace easydel::data {
 namespace {
 
@@ -51,6 +55,49 @@ TEST(MixtureConfig, WeightsNameTheirSources) {
           .problems,
       "run.yaml:1:95: mixture_weights: the weights' names are not the sources' names; without a weight: b; no such "
       "source: c\n    give each of these a weight: a, b\n1 problem in run.yaml; nothing was run.");
+}
+
+TEST(MixtureConfig, AScheduleOfWeightsNamesTheSourcesAtRisingSteps) {
+  const auto with = [](const std::string& points, const std::string& more = "block_mixture: true, ") {
+    return read("{informs: [{data_files: a.json}, {data_files: b.json}], " + more +
+                "mixture_weight_schedule: {interpolation: cosine, points: " + points + "}}");
+  };
+  const auto problem = [&](const std::string& points) {
+    const std::string text = with(points).problems;
+    const size_t begin = text.find("mixture_weight");
+    return begin == std::string::npos ? text : text.substr(begin, text.rfind("\n1 problem") - begin);
+  };
+  const Read run = with("[{step: 0, weights: {a: 1, b: 3}}, {step: 5, weights: {a: 0, b: 1}}]");
+  EXPECT_EQ(run.problems, "");
+  EXPECT_EQ(run.notes, "");
+  EXPECT_EQ(run.config.mixture_weight_schedule->points[1].step, 5);
+  EXPECT_EQ(problem("[]"), "mixture_weight_schedule: has no points\n    give points: [{step: 0, weights: {...}}, ...]");
+  EXPECT_EQ(problem("[{step: 3, weights: {a: 1, b: 3}}, {step: 3, weights: {a: 0, b: 1}}]"),
+            "mixture_weight_schedule: step 3 comes after step 3\n    give the points by rising steps, each step once");
+  EXPECT_EQ(problem("[{step: 3, weights: {a: 1}}]"),
+            "mixture_weight_schedule: step 3: the weights' names are not the sources' names; without a weight: b\n    "
+            "give each of these a weight: a, b");
+  EXPECT_EQ(problem("[{step: 3, weights: {a: 0, b: 0}}]"),
+            "mixture_weight_schedule: step 3: the weights add up to 0\n    give at least one source a weight above 0");
+  EXPECT_NE(with("[{weights: {a: 1, b: 1}}]", "").notes.find("only a block mixture has weights"), std::string::npos);
+}
+
+TEST(MixtureConfig, FunctionsOverRowsAreFilesOfTemplatesOrOfPlugIns) {
+  const auto problem = [](const std::string& yaml) { return read(yaml).problems; };
+  EXPECT_NE(problem("informs: [{data_files: a.json, preprocessing_fn: rows.py}]")
+                .find("run.yaml:1:50: informs[0].preprocessing_fn: 'rows.py' is neither a .jinja file nor a row "
+                      "function of a plug-in; functions of Python cannot be called from YAML\n    give a template's "
+                      "file, *.jinja, or "),
+            std::string::npos);
+  register_row_function("mixture_config_test", [](const Value& row) { return row; });
+  EXPECT_EQ(problem("informs: [{data_files: a.json, preprocessing_fn: mixture_config_test}]"), "");
+  EXPECT_EQ(problem("tokenize_callback: mixture_config_test"), "");
+  EXPECT_NE(
+      problem("tokenize_callback: other")
+          .find("run.yaml:1:20: tokenize_callback: 'other' is neither a .jinja file nor a row function of a "
+                "plug-in; functions of Python cannot be called from YAML\n    give a template's file, *.jinja, or "
+                "a function of a plug-in; there are: "),
+      std::string::npos);
 }
 
 TEST(MixtureConfig, WhatIsNotBuiltIsRefusedByName) {

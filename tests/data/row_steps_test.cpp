@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "easydel/base/error.h"
 #include "support/data.h"
 
 namespace easydel::data {
@@ -55,6 +56,39 @@ TEST(RowSteps, AFileRendersTheWholeRow) {
   inform.format_callback = (folder / "row.jinja").string();
   test::write_file(folder / "row.jinja", "{{ {'text': q} }}");
   EXPECT_EQ(fields_of(inform, R"({"q": "x"})"), parse_json(R"({"text": "x"})"));
+}
+
+// The functions are the library's own; tests/install has them from a plug-in.
+TEST(RowSteps, FunctionsMakeNewRowsOrLeaveThemOut) {
+  register_row_function("doubled", [](const Value& row) -> std::optional<Value> {
+    const Value* const text = row.find("text");
+    if (!text) refuse("text", "is missing", "each row has a text");
+    if (text->scalar == "no map") return *text;
+    if (text->scalar.empty()) return std::nullopt;
+    Value out = row;
+    out.set("text", Value::text(text->scalar + text->scalar));
+    return out;
+  });
+  register_row_function("counted", [](const Value& row) -> std::optional<Value> {
+    Value out = Value::map();
+    out.set("input_ids", Value::list()).items.push_back(Value::integer(int64_t(row.find("text")->scalar.size())));
+    return out;
+  });
+  InformConfig inform;
+  inform.preprocessing_fn = inform.format_callback = "doubled";
+  inform.map = {{"text", "{{ text }}!"}};
+  EXPECT_EQ(fields_of(inform, R"({"text": "ab", "n": 1})"), parse_json(R"({"text": "abababab!", "n": 1})"));
+  EXPECT_FALSE(applied(inform, R"({"text": ""})"));
+  EXPECT_EQ(test::refusal([&] { applied(inform, R"({"body": "ab"})"); }),
+            "rows.jsonl:7: mixture.informs[0].preprocessing_fn: text: is missing\n    each row has a text");
+  EXPECT_EQ(test::refusal([&] { applied(inform, R"({"text": "no map"})"); }),
+            "rows.jsonl:7: mixture.informs[0].preprocessing_fn gives no row\n    the function returns a map of fields");
+  inform = {};
+  inform.map = {{"text", "{{ text }}!"}};
+  const RowSteps steps(inform, "mixture.informs[0]", "counted");
+  EXPECT_EQ(steps.apply({parse_json(R"({"text": "ab"})"), "rows.jsonl:7"})->fields, parse_json(R"({"input_ids": [3]})"))
+      << "the callback is the last step";
+  EXPECT_TRUE(steps.fields({"text"}).empty()) << "a function may read every field";
 }
 
 TEST(RowSteps, RolesAndFieldsOfMessagesHaveOtherNames) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "easydel/text/render_chat.h"
 #include "support/data.h"
 
 namespace easydel::data {
@@ -48,6 +49,29 @@ TEST_F(Counted, RowsTokensLengthsRolesAndDuplicates) {
   EXPECT_EQ(found.informs[1].roles, (std::map<std::string, int64_t>{{"assistant", 1}, {"user", 1}}));
   EXPECT_EQ(found.examples_in_epoch, 4);
   EXPECT_EQ(found.updates_in_epoch, 2);
+}
+
+// The template writes "<|im_start|>role\ncontent<|im_end|>\n" for each message; a letter is a token.
+TEST_F(Counted, TokensOfEachRole) {
+  data_.tokenizer = text::Tokenizer::load(test::test_data("models/stories260K-chat"));
+  test::write_file(
+      folder_ / "talk.jsonl",
+      R"({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello there"},)"
+      R"( {"role": "user", "content": "Bye"}]})"
+      "\n"
+      R"({"prompt": [{"role": "user", "content": "Hi"}], "chosen": [{"role": "assistant", "content": "Yes"}],)"
+      R"( "rejected": [{"role": "assistant", "content": "No"}]})"
+      "\n");
+  const InformStatistics found = statistics_of(data_).informs.at(1);
+  EXPECT_EQ(found.bad, 0);
+  EXPECT_EQ(found.untold, 0);
+  EXPECT_EQ(found.roles, (std::map<std::string, int64_t>{{"assistant", 3}, {"user", 3}}));
+  std::map<std::string, int64_t> expected;
+  const text::ChatRenderer renderer(data_.tokenizer);
+  const auto rendered = [&](const char* messages) { return int64_t(renderer.ids(parse_json(messages)).size()); };
+  const int64_t user = rendered(R"([{"role": "user", "content": "Hi"}])");
+  EXPECT_EQ(found.role_tokens.at("user"), 2 * user + rendered(R"([{"role": "user", "content": "Bye"}])"));
+  EXPECT_GT(found.role_tokens.at("assistant"), 0);
 }
 
 TEST_F(Counted, EachPackingStrategyIsTried) {

@@ -15,6 +15,7 @@
 #include "easydel/base/file_stamp.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/data/row_function.h"
 #include "easydel/weights/safetensors.h"
 #include "support/data.h"
 
@@ -169,6 +170,17 @@ TEST_F(Stores, AreOthersIfAnythingIsThatDecidesThem) {
     test::write_file(function, text);
     changed.informs[0].preprocessing_fn = function.string();
     expect_other(changed, text);
+  }
+  changed = options();
+  const fs::path library = folder_ / "plugin.so";
+  register_row_function(
+      "stored", [](const Value& fields) { return fields; }, library);
+  for (const char* code : {"code", "changed code"}) {
+    test::write_file(library, code);
+    changed.tokenize_callback.reset(), changed.informs[0].preprocessing_fn = "stored";
+    expect_other(changed, code);
+    changed.tokenize_callback = "stored", changed.informs[0].preprocessing_fn.reset();
+    expect_other(changed, code);
   }
   std::string row = test::read_file(folder_ / "in/0.jsonl");
   row[row.find("row")] = 'l';

@@ -133,6 +133,32 @@ TEST_F(Plugin, GivesARewardOfSampledCompletions) {
   EXPECT_NE(read_file(*folder_ / "rewarded/m/rollouts.jsonl").find("\"rewards\": {\"plugin\": "), std::string::npos);
 }
 
+TEST_F(Plugin, GivesAFunctionOverRows) {
+  write_file(*folder_ / "articles.jsonl",
+             "{\"title\": \"a dog\", \"body\": \"The dog ran.\"}\n{\"title\": \"a cat\", \"body\": \"\"}\n{\"body\": "
+             "\"No title.\"}\n");
+  write_file(*folder_ / "articles.yaml",
+             "model: {name_or_path: " + test_data("models/stories260K-hf").string() +
+                 "}\nmixture: {informs: [{data_files: articles.jsonl, preprocessing_fn: articles_to_questions}]}\n"
+                 "trainer: {trainer_type: sft, total_batch_size: 1}\n");
+  const std::vector<std::string> show{"--quiet", "data", "show", "articles.yaml", "--count", "1", "--json"};
+  std::vector<std::string> with_plugin{"--plugin", file("out/question_rows.so")};
+  with_plugin.insert(with_plugin.end(), show.begin(), show.end());
+  const Ran ran = easydel(with_plugin, {.folder = folder_->path()});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.out.find("articles.jsonl:1"), std::string::npos) << ran.out;
+  with_plugin[3] = "data", with_plugin[4] = "check", with_plugin[5] = "articles.yaml", with_plugin.resize(6);
+  const Ran checked = easydel(with_plugin, {.folder = folder_->path()});
+  EXPECT_EQ(checked.status, 1) << checked.err;
+  EXPECT_NE(checked.out.find("articles.jsonl:3"), std::string::npos) << checked.out;
+  EXPECT_EQ(checked.out.find("articles.jsonl:2"), std::string::npos) << "the function leaves this row out";
+  const Ran without = easydel(show, {.folder = folder_->path()});
+  EXPECT_EQ(without.status, 2);
+  EXPECT_NE(without.err.find("'articles_to_questions' is neither a .jinja file nor a row function of a plug-in"),
+            std::string::npos)
+      << without.err;
+}
+
 TEST_F(Plugin, WithoutItTheFamilyIsUnknown) {
   const Ran ran = easydel({"generate", file("model"), "--random-weights", "--prompt", "One day"});
   EXPECT_EQ(ran.status, 2);

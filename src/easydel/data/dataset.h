@@ -61,6 +61,7 @@ struct DatasetOptions {
   std::string section = "mixture.informs";  // their section, for messages
   std::string target_field = "text";
   std::string tokens_field = "tokens";                          // of rows that are tokenized already
+  std::optional<std::string> tokenize_callback = {};            // as MixtureConfig has it
   RowKinds kinds = {};                                          // that `prepare` takes; empty: all
   std::vector<std::pair<std::string, std::string>> names = {};  // as FieldRules::names
   bool all_columns = false;                                     // rows keep their other fields for `prepare`

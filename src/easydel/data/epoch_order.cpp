@@ -15,21 +15,49 @@ EpochOrder::EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool sh
   for (const int64_t size : sizes_) begins_.push_back(std::exchange(size_, size_ + size));
   mixture_.on = mixture_.on && sizes_.size() > 1 && size_ > 0;
   if (!mixture_.on) return;
+  if (!mixture_.schedule.points.empty()) {
+    set_scheduled_blocks();
+    return;
+  }
   if (mixture_.weights.empty()) mixture_.weights.assign(sizes_.size(), 1.0);
-  check(mixture_.weights.size() == sizes_.size(), mixture_.weights.size(), " weights for ", sizes_.size(), " sources");
-  set_shares();
+  shares_ = counts_of_block(mixture_.weights);
   set_blocks();
 }
 
-// Each block has floor(weight * block size) examples of each source, the remainder from the heaviest sources. A source
+// A block has floor(weight * block size) examples of each source, the remainder from the heaviest sources. A source
 // that is empty or has weight 0 can never be used up by sampling.
-void EpochOrder::set_shares() {
-  const double sum = std::accumulate(mixture_.weights.begin(), mixture_.weights.end(), 0.0);
-  for (const double weight : mixture_.weights) shares_.push_back(int64_t(weight / sum * double(mixture_.block_size)));
-  const auto heaviest = std::ranges::max_element(mixture_.weights) - mixture_.weights.begin();
-  shares_[size_t(heaviest)] += mixture_.block_size - std::accumulate(shares_.begin(), shares_.end(), int64_t{0});
+std::vector<int64_t> EpochOrder::counts_of_block(const std::vector<double>& weights) const {
+  check(weights.size() == sizes_.size(), weights.size(), " weights for ", sizes_.size(), " sources");
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::vector<int64_t> out;
+  for (const double weight : weights) out.push_back(int64_t(weight / sum * double(mixture_.block_size)));
+  const auto heaviest = std::ranges::max_element(weights) - weights.begin();
+  out[size_t(heaviest)] += mixture_.block_size - std::accumulate(out.begin(), out.end(), int64_t{0});
   for (size_t s = 0; s < sizes_.size(); ++s)
-    if (sizes_[s] == 0) shares_[s] = 0;
+    if (sizes_[s] == 0) out[s] = 0;
+  return out;
+}
+
+// The counts of a block are those of the step at which it begins. The last block is laid out whole and ends early, so
+// that a longer run has the same rows up to there.
+void EpochOrder::set_scheduled_blocks() {
+  const WeightSchedule& schedule = mixture_.schedule;
+  size_ = schedule.examples_in_run;
+  check(size_ > 0, "a schedule of weights for a run of ", size_, " examples");
+  scheduled_.assign(sizes_.size(), 0);
+  for (int64_t begin = 0; begin < size_; ++whole_blocks_) {
+    const int64_t step = begin / schedule.examples_per_update, before = begin;
+    const std::vector<int64_t> counts = counts_of_block(schedule.shares_at(step));
+    for (const int64_t count : counts) {
+      begin += count;
+      scheduled_.push_back(scheduled_[scheduled_.size() - sizes_.size()] + count);
+    }
+    if (begin == before)
+      refuse("mixture.mixture_weight_schedule",
+             str("the sources with weights at step ", step, " have no rows to train on"),
+             "give a source that has rows a weight above 0");
+  }
+  --whole_blocks_;
 }
 
 // The last block has as much of each source as of the one that ends the epoch, in proportion to their shares.
@@ -59,6 +87,7 @@ void EpochOrder::set_blocks() {
 }
 
 int64_t EpochOrder::before(int64_t block, size_t source) const {
+  if (!scheduled_.empty()) return scheduled_[size_t(block) * sizes_.size() + source];
   if (block > whole_blocks_) return before(whole_blocks_, source) + last_[source];
   const int64_t count = block * shares_[source];
   return mixture_.stop == StopStrategy::longest ? std::min(sizes_[source], count) : count;
@@ -66,8 +95,7 @@ int64_t EpochOrder::before(int64_t block, size_t source) const {
 
 int64_t EpochOrder::before(int64_t block) const {
   int64_t count = 0;
-  for (size_t s = 0; s < sizes_.size(); ++s)
-    if (shares_[s] > 0) count += before(block, s);
+  for (size_t s = 0; s < sizes_.size(); ++s) count += before(block, s);
   return count;
 }
 
@@ -84,7 +112,7 @@ EpochOrder::Draw EpochOrder::draw(int64_t block, int64_t place) const {
   const Permutation places(before(block + 1) - before(block), permutation_key(seed_, Use::block, {uint64_t(block)}));
   Draw out{0, places.at(place)};
   while (true) {
-    const int64_t own = shares_[out.source] > 0 ? before(block + 1, out.source) - before(block, out.source) : 0;
+    const int64_t own = before(block + 1, out.source) - before(block, out.source);
     if (out.number < own) return out;
     out.number -= own;
     ++out.source;
@@ -128,11 +156,13 @@ int64_t EpochOrder::at(int64_t epoch, int64_t position) const {
 std::vector<int64_t> EpochOrder::uses(int64_t epoch) const {
   std::vector<int64_t> out;
   for (size_t s = 0; s < sizes_.size(); ++s) {
-    const int64_t drawn = !mixture_.on ? sizes_[s] : shares_[s] > 0 ? before(whole_blocks_ + 1, s) : 0;
+    const int64_t drawn = !mixture_.on ? sizes_[s] : sizes_[s] > 0 ? before(whole_blocks_, s) : 0;
     const int64_t passes = sizes_[s] > 0 ? drawn / sizes_[s] : 0;
     out.insert(out.end(), size_t(sizes_[s]), passes);
     for (int64_t number = passes * sizes_[s]; number < drawn; ++number) ++out[size_t(own(epoch, s, number))];
   }
+  // The last block may end before all that it has is used.
+  for (int64_t i = mixture_.on ? before(whole_blocks_) : size_; i < size_; ++i) ++out[size_t(mixed(epoch, i))];
   return out;
 }
 

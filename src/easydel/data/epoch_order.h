@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "easydel/data/weight_schedule.h"
+
 namespace easydel::data {
 
 enum class StopStrategy : uint8_t {
@@ -20,11 +22,15 @@ struct BlockMixture {
   int64_t block_size = 2048;  // examples
   StopStrategy stop = StopStrategy::restart;
   std::vector<double> weights;  // one for each source; empty: equal
+  // With points, it decides each block's counts instead of `weights`. Then the run is one epoch, `stop` does not
+  // matter, and a source is restarted whenever it is exhausted.
+  WeightSchedule schedule = {};
 };
 
 class EpochOrder {
  public:
   // `sizes`: how many examples each source has; source s owns the indices after those of the sources before it.
+  // UserError: the schedule gives all of a block to sources without examples.
   EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, uint64_t seed);
 
   int64_t size() const { return size_; }  // examples in an epoch: equal for all epochs
@@ -37,7 +43,8 @@ class EpochOrder {
   int64_t before(int64_t block, size_t source) const;
   int64_t before(int64_t block) const;  // of all sources
   int64_t block_of(int64_t position) const;
-  void set_shares();
+  std::vector<int64_t> counts_of_block(const std::vector<double>& weights) const;
+  void set_scheduled_blocks();
   void set_blocks();
   int64_t own(int64_t epoch, size_t source, int64_t number) const;
   int64_t mixed(int64_t epoch, int64_t position) const;
@@ -54,7 +61,9 @@ class EpochOrder {
   uint64_t seed_;
   std::vector<int64_t> shares_;  // of each source in a whole block; 0: never drawn
   std::vector<int64_t> last_;    // of each source in the block after the whole ones
-  int64_t whole_blocks_ = 0;     // before it
+  // With a schedule, of all blocks instead: how many examples of each source the blocks before one have.
+  std::vector<int64_t> scheduled_;
+  int64_t whole_blocks_ = 0;  // before the last one
   int64_t size_ = 0;
   // The last block that draw_in_order read.
   mutable std::vector<Draw> draws_;

@@ -79,7 +79,7 @@ InformReader::InformReader(const DatasetOptions& options, size_t index, const Pr
       prepare_(prepare),
       evaluation_(options.evaluation),
       name_(str(options.section, "[", index, "]")),
-      steps_(inform_, name_),
+      steps_(inform_, name_, options.tokenize_callback),
       parts_(split_parts(inform_.split, name_ + ".split")) {
   rules_.content_field = inform_.content_field;
   rules_.target_field = options.target_field;

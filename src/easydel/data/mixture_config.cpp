@@ -9,6 +9,7 @@
 #include "easydel/config/paths.h"
 #include "easydel/data/inform_files.h"
 #include "easydel/data/row_format.h"
+#include "easydel/data/row_function.h"
 #include "easydel/data/split_parts.h"
 
 namespace easydel::data {
@@ -16,6 +17,64 @@ namespace {
 
 bool trains(const InformConfig& inform) {
   return inform.split.substr(0, inform.split.find_first_of("[(+ ")) == "train";
+}
+
+void settle_function(std::optional<std::string>& function, config::Keys& keys, const char* key) {
+  if (!function) return;
+  if (is_row_template(*function)) return config::expand_path(function, keys, key);
+  if (find_row_function(*function)) return;
+  keys.refuse(key,
+              "'" + *function +
+                  "' is neither a .jinja file nor a row function of a plug-in; functions of Python cannot "
+                  "be called from YAML",
+              row_function_remedy());
+}
+
+struct SourceNames {
+  std::vector<std::string> trained, evaluated;
+};
+
+// Weights by the sources' names. Sources that are only evaluated on may be named, too.
+void check_weights(const std::map<std::string, double>& weights, const SourceNames& names, const std::string& what,
+                   config::Keys& keys, const char* key) {
+  std::vector<std::string> missing, extra;
+  for (const std::string& name : names.trained)
+    if (!weights.contains(name)) missing.push_back(name);
+  double sum = 0;
+  for (const auto& [name, weight] : weights) {
+    if (std::ranges::find(names.trained, name) == names.trained.end()) {
+      if (std::ranges::find(names.evaluated, name) == names.evaluated.end()) extra.push_back(name);
+    } else {
+      sum += weight;
+    }
+  }
+  if (!missing.empty() || !extra.empty()) {
+    std::string problem = what + "the weights' names are not the sources' names";
+    if (!missing.empty()) problem += "; without a weight: " + join(missing, ", ");
+    if (!extra.empty()) problem += "; no such source: " + join(extra, ", ");
+    keys.refuse(key, problem, "give each of these a weight: " + join(names.trained, ", "));
+  } else if (sum <= 0) {
+    keys.refuse(key, what + "the weights add up to 0", "give at least one source a weight above 0");
+  }
+}
+
+void settle_schedule(const MixtureConfig& mixture, const SourceNames& names, config::Keys& keys) {
+  const char* const key = "mixture_weight_schedule";
+  const WeightScheduleConfig& schedule = *mixture.mixture_weight_schedule;
+  if (!mixture.block_mixture) keys.no_effect(key, "only a block mixture has weights: set block_mixture: true");
+  if (!mixture.mixture_weights.empty())
+    keys.no_effect("mixture_weights", "mixture_weight_schedule has the weights of each step");
+  if (mixture.stop_strategy != StopStrategy::restart)
+    keys.no_effect("stop_strategy", "with mixture_weight_schedule sources restart until the run ends");
+  if (schedule.points.empty())
+    return keys.refuse(key, "has no points", "give points: [{step: 0, weights: {...}}, ...]");
+  for (size_t i = 0; i < schedule.points.size(); ++i) {
+    const WeightPointConfig& point = schedule.points[i];
+    if (i > 0 && point.step <= schedule.points[i - 1].step)
+      keys.refuse(key, str("step ", point.step, " comes after step ", schedule.points[i - 1].step),
+                  "give the points by rising steps, each step once");
+    check_weights(point.weights, names, str("step ", point.step, ": "), keys, key);
+  }
 }
 
 }  // namespace
@@ -44,13 +103,8 @@ void InformConfig::settle(config::Keys& keys) {
     if (rows && column_of_format(*rows, column).empty())
       keys.refuse("columns", str("'", column, "' is not a field of the format ", rows->name),
                   did_you_mean(column, std::vector<std::string>(rows->fields.begin(), rows->fields.end())));
-  for (auto [key, file] :
-       {std::pair("preprocessing_fn", &preprocessing_fn), std::pair("format_callback", &format_callback)}) {
-    if (*file && !(*file)->ends_with(".jinja"))
-      keys.refuse(key, "'" + **file + "' is not a .jinja file; functions of Python cannot be called from YAML",
-                  "write a template that renders the new row as one JSON object, or use filter and map");
-    config::expand_path(*file, keys, key);
-  }
+  settle_function(preprocessing_fn, keys, "preprocessing_fn");
+  settle_function(format_callback, keys, "format_callback");
   if (data_files.empty() && !on_hub)
     return keys.refuse("data_files", "is missing", "give a path or a pattern such as data/*.jsonl");
   try {
@@ -82,27 +136,14 @@ void MixtureConfig::settle(config::Keys& keys) {
     keys.no_effect("decontaminate", "there are no evaluation informs to compare with");
   if (on_bad_row == OnBadRow::error && max_bad_rows)
     keys.no_effect("max_bad_rows", "the first bad row ends the run: set on_bad_row: skip");
+  settle_function(tokenize_callback, keys, "tokenize_callback");
+  const SourceNames names{names_of(training_informs(*this)), names_of(evaluation_informs(*this))};
+  if (mixture_weight_schedule) return settle_schedule(*this, names, keys);
   if (mixture_weights.empty()) return;
-  if (!block_mixture) keys.no_effect("mixture_weights", "only a block mixture has weights: set block_mixture: true");
-  const auto sources = names_of(training_informs(*this)), others = names_of(evaluation_informs(*this));
-  std::vector<std::string> missing, extra;
-  for (const std::string& name : sources)
-    if (!mixture_weights.contains(name)) missing.push_back(name);
-  double sum = 0;
-  for (const auto& [name, weight] : mixture_weights) {
-    // Sources that are only evaluated on may be named, too.
-    if (std::ranges::find(sources, name) == sources.end() && std::ranges::find(others, name) == others.end())
-      extra.push_back(name);
-    sum += weight;
-  }
-  if (block_mixture && (!missing.empty() || !extra.empty())) {
-    std::string what = "the weights' names are not the sources' names";
-    if (!missing.empty()) what += "; without a weight: " + join(missing, ", ");
-    if (!extra.empty()) what += "; no such source: " + join(extra, ", ");
-    keys.refuse("mixture_weights", what, "give each of these a weight: " + join(sources, ", "));
-  } else if (sum <= 0) {
-    keys.refuse("mixture_weights", "the weights add up to 0", "give at least one source a weight above 0");
-  }
+  if (!block_mixture)
+    keys.no_effect("mixture_weights", "only a block mixture has weights: set block_mixture: true");
+  else
+    check_weights(mixture_weights, names, "", keys, "mixture_weights");
 }
 
 std::string name_of(const InformConfig& inform) {

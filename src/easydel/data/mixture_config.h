@@ -15,6 +15,7 @@
 #include "easydel/data/learn_rules.h"
 #include "easydel/data/packing.h"
 #include "easydel/data/row_kinds.h"
+#include "easydel/data/weight_schedule_config.h"
 
 namespace easydel::columnar {
 
@@ -125,7 +126,8 @@ struct InformConfig {
         field<&C::pixel_field>("Field with the images.", alias("image_field"), not_built("training on images")),
         field<&C::image_size>("Height and width of images.", not_built("training on images")),
         field<&C::preprocessing_fn>("File of a Jinja template, *.jinja, that renders the row's fields as one JSON "
-                                    "object, the new row. It is the first step."),
+                                    "object, the new row; or the name of a plug-in's row function. It is the first "
+                                    "step."),
         field<&C::format_callback>("The same, after preprocessing_fn."),
         field<&C::filter>("A Jinja expression over the row's fields; rows where it is false are left out: \"{{ text | "
                           "length > 200 }}\"."),
@@ -279,6 +281,7 @@ struct MixtureConfig {
   int64_t mixture_block_size = 2048;
   StopStrategy stop_strategy = StopStrategy::restart;
   std::map<std::string, double> mixture_weights;
+  std::optional<WeightScheduleConfig> mixture_weight_schedule;
   OnBadRow on_bad_row = OnBadRow::error;
   std::optional<int64_t> max_bad_rows;
   Deduplicate deduplicate = Deduplicate::none;
@@ -292,7 +295,8 @@ struct MixtureConfig {
   int64_t shuffle_buffer_size = 1000;
   int64_t pack_shuffle_buffer_factor = 16;
   std::string tokens_field_name = "tokens";
-  Value dask_storage_options, tokenize_callback;
+  Value dask_storage_options;
+  std::optional<std::string> tokenize_callback;
   std::optional<int64_t> prefetch_workers, prefetch_buffer_size;
   int64_t cloud_max_retries = 3;
   double cloud_retry_delay = 0.1;
@@ -331,6 +335,10 @@ struct MixtureConfig {
         field<&C::stop_strategy>("When an epoch of a block mixture ends: restart sources until each was used once, at "
                                  "the first exhausted source, or after the longest."),
         field<&C::mixture_weights>("Share of each source, by its name; empty: equal shares.", at_least(0)),
+        field<&C::mixture_weight_schedule>(
+            "Shares that change while the run goes on, instead of mixture_weights. The run is one epoch then: it needs "
+            "trainer.max_training_steps, and sources restart when they are exhausted. A block has the shares of the "
+            "step at which it begins."),
         field<&C::on_bad_row>("What to do with a row that cannot be read or prepared: error ends the run; skip leaves "
                               "it out, names it in the log and counts it in state.json. `easydel data check` lists "
                               "all bad rows."),
@@ -354,7 +362,8 @@ struct MixtureConfig {
         field<&C::tokens_field_name>("Field with the tokens of rows that are tokenized already; input_ids is "
                                      "also taken."),
         field<&C::dask_storage_options>("Options of remote storage.", local),
-        field<&C::tokenize_callback>("A function over rows; only possible in Python.", not_built("a function in YAML")),
+        field<&C::tokenize_callback>("Name of a plug-in's row function, or the file of a template, *.jinja, that makes "
+                                     "rows of tokens; it is the last step of every inform."),
         field<&C::prefetch_workers>("Threads that read ahead.", ready),
         field<&C::prefetch_buffer_size>("Batches read ahead.", ready),
         field<&C::cloud_max_retries>("Tries.", local),

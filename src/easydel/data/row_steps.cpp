@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
@@ -50,15 +51,34 @@ void rename_in(Value& fields, const std::string& from, const std::string& to, bo
   if (Value* const child = fields.find(below)) rename_in(*child, from.substr(dot + 1), rest, found);
 }
 
+Value value_of(const text::RowTemplate& code, const Row& row) {
+  try {
+    return code.value(row.fields);
+  } catch (const UserError& error) {
+    refuse(row.where, error.headline(), error.remedy);
+  }
+}
+
 }  // namespace
 
-RowSteps::RowSteps(const InformConfig& inform, std::string name) : name_(std::move(name)) {
+std::optional<RowSteps::Replacement> RowSteps::replacement(const std::optional<std::string>& function,
+                                                           const std::string& key) {
+  if (!function) return std::nullopt;
+  if (is_row_template(*function)) return Replacement{key, text::RowTemplate(files::read(*function), key), {}};
+  const RowFunction* const found = find_row_function(*function);
+  if (!found) refuse(key, "there is no row function '" + *function + "'", row_function_remedy());
+  return Replacement{key, std::nullopt, *found};
+}
+
+RowSteps::RowSteps(const InformConfig& inform, std::string name, const std::optional<std::string>& tokenize_callback)
+    : name_(std::move(name)) {
   const auto step = [&](const char* key, const std::string& source) {
     const std::string where = name_ + "." + key;
     return Step{where, text::RowTemplate(source, where)};
   };
-  if (inform.preprocessing_fn) preprocessing_ = step("preprocessing_fn", files::read(*inform.preprocessing_fn));
-  if (inform.format_callback) callback_ = step("format_callback", files::read(*inform.format_callback));
+  preprocessing_ = replacement(inform.preprocessing_fn, name_ + ".preprocessing_fn");
+  callback_ = replacement(inform.format_callback, name_ + ".format_callback");
+  tokenize_ = replacement(tokenize_callback, "mixture.tokenize_callback");
   if (inform.filter) filter_ = step("filter", *inform.filter);
   for (const auto& [field, source] : inform.map) map_.push_back({field, step(("map." + field).c_str(), source)});
   renames_.assign(inform.format_fields.begin(), inform.format_fields.end());
@@ -70,28 +90,37 @@ RowSteps::RowSteps(const InformConfig& inform, std::string name) : name_(std::mo
   names_.inform = name_;
 }
 
-Value RowSteps::value_of(const Step& step, const Row& row) const {
-  try {
-    return step.code.value(row.fields);
-  } catch (const UserError& error) {
-    refuse(row.where, error.headline(), error.remedy);
-  }
-}
-
-void RowSteps::replace(const Step& step, Row& row) const {
-  const Value written = value_of(step, row);
-  Value fields = written.is_text() ? Value() : written;
-  if (written.is_text()) {
-    try {
-      fields = parse_json(written.scalar, step.key);
-    } catch (const UserError& error) {
-      refuse(row.where, step.key + " does not write a row: " + error.problem,
-             R"(it renders one JSON object, as in {"text": {{ text | tojson }}})");
+bool RowSteps::replace(const std::optional<Replacement>& step, Row& row) {
+  if (!step) return true;
+  static constexpr auto remedy = R"(it renders one JSON object, as in {"text": {{ text | tojson }}})";
+  Value fields;
+  if (step->code) {
+    fields = value_of(*step->code, row);
+    if (fields.is_text()) {
+      try {
+        fields = parse_json(fields.scalar, step->key);
+      } catch (const UserError& error) {
+        refuse(row.where, step->key + " does not write a row: " + error.problem, remedy);
+      }
     }
+    if (!fields.is_map()) refuse(row.where, step->key + " gives no row", remedy);
+  } else {
+    std::optional<Value> made;
+    try {
+      made = step->function(row.fields);
+    } catch (const UserError& error) {
+      refuse(row.where, step->key + ": " + error.headline(), error.remedy);
+    } catch (const Bug&) {
+      throw;
+    } catch (const std::exception& error) {
+      refuse(row.where, step->key + ": the function failed: " + error.what());
+    }
+    if (!made) return false;
+    if (!made->is_map()) refuse(row.where, step->key + " gives no row", "the function returns a map of fields");
+    fields = std::move(*made);
   }
-  if (!fields.is_map())
-    refuse(row.where, step.key + " gives no row", R"(it renders one JSON object, as in {"text": {{ text | tojson }}})");
   row.fields = std::move(fields);
+  return true;
 }
 
 void RowSteps::rename(Row& row) const {
@@ -109,8 +138,7 @@ void RowSteps::rename(Row& row) const {
 
 std::optional<Row> RowSteps::apply(Row row) const {
   row.fields.key_places.clear();
-  if (preprocessing_) replace(*preprocessing_, row);
-  if (callback_) replace(*callback_, row);
+  if (!replace(preprocessing_, row) || !replace(callback_, row)) return std::nullopt;
   rename(row);
   if (filter_) {
     try {
@@ -121,7 +149,7 @@ std::optional<Row> RowSteps::apply(Row row) const {
   }
   if (!map_.empty()) {
     std::vector<Value> values;  // of the row before any of them is set
-    for (const Mapped& mapped : map_) values.push_back(value_of(mapped.step, row));
+    for (const Mapped& mapped : map_) values.push_back(value_of(mapped.step.code, row));
     for (size_t i = 0; i < map_.size(); ++i) row.fields.set(map_[i].field, std::move(values[i]));
   }
   if (format_) {
@@ -136,11 +164,12 @@ std::optional<Row> RowSteps::apply(Row row) const {
     for (const char* field : message_lists)
       if (Value* const list = row.fields.find(field)) *list = plain_messages(*list, names_);
   }
+  if (!replace(tokenize_, row)) return std::nullopt;
   return row;
 }
 
 std::vector<std::string> RowSteps::fields(std::vector<std::string> following) const {
-  if (preprocessing_ || callback_ || filter_ || !map_.empty()) return {};
+  if (preprocessing_ || callback_ || tokenize_ || filter_ || !map_.empty()) return {};
   for (const auto& [from, to] : renames_) {
     following.push_back(from);
     following.push_back(from.substr(0, from.find('.')));

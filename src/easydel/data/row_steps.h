@@ -1,5 +1,5 @@
 // What an inform does to a row before its kind is found, in this order: preprocessing_fn, format_callback,
-// format_fields, filter, map, format.
+// format_fields, filter, map, format, tokenize_callback.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,19 @@
 
 #include "easydel/data/mixture_config.h"
 #include "easydel/data/row_format.h"
+#include "easydel/data/row_function.h"
 #include "easydel/text/row_template.h"
 
 namespace easydel::data {
 
 class RowSteps {
  public:
-  // `name`: "mixture.informs[0]". UserError: a template cannot be read or parsed.
-  RowSteps(const InformConfig& inform, std::string name);
-  // Nothing: the filter leaves the row out. UserError "file:line: ...": a step fails. Thread-safe.
+  // `name`: "mixture.informs[0]". `tokenize_callback`: the mixture's. UserError: a template cannot be read or parsed,
+  // or there is no such function.
+  RowSteps(const InformConfig& inform, std::string name,
+           const std::optional<std::string>& tokenize_callback = std::nullopt);
+  // Nothing: the filter or a function leaves the row out. UserError "file:line: ...": a step fails. For one thread at a
+  // time.
   std::optional<Row> apply(Row row) const;
   // The fields to read from a file so that the steps and what follows find theirs; empty: all.
   std::vector<std::string> fields(std::vector<std::string> following) const;
@@ -32,12 +36,19 @@ class RowSteps {
     std::string field;
     Step step;
   };
-  Value value_of(const Step& step, const Row& row) const;
-  void replace(const Step& step, Row& row) const;
+  // A template or a function that makes a new row.
+  struct Replacement {
+    std::string key;
+    std::optional<text::RowTemplate> code;
+    RowFunction function;  // if there is no template
+  };
+  static std::optional<Replacement> replacement(const std::optional<std::string>& function, const std::string& key);
+  static bool replace(const std::optional<Replacement>& step, Row& row);  // false: the row is left out
   void rename(Row& row) const;
 
   std::string name_;
-  std::optional<Step> preprocessing_, callback_, filter_;
+  std::optional<Replacement> preprocessing_, callback_, tokenize_;
+  std::optional<Step> filter_;
   std::vector<std::pair<std::string, std::string>> renames_;
   std::vector<Mapped> map_;
   const RowFormat* format_ = nullptr;

@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
 #include "easydel/base/text_table.h"
 #include "easydel/data/inform_reader.h"
+#include "easydel/data/learn_rules.h"
+#include "easydel/text/render_chat.h"
 
 namespace easydel::data {
 namespace {
@@ -37,6 +42,65 @@ void count_roles(const TypedRow& row, std::map<std::string, int64_t>& roles) {
     for (const Value& message : part->is_list() ? part->items : std::vector<Value>())
       if (const Value* const role = message.is_map() ? message.find("role") : nullptr) ++roles[role->scalar];
 }
+
+// The conversations of a row. In those of a pair only the answers' own messages count from `first` on.
+struct Conversation {
+  Value messages;
+  size_t first = 0;
+};
+
+std::vector<Conversation> conversations_of(const TypedRow& row) {
+  std::vector<Conversation> out;
+  if (!row.conversational) return out;
+  if (row.text.is_list()) return {{row.text, 0}};
+  if (!row.prompt.is_list()) return out;
+  for (const Value* answer : {&row.completion, &row.chosen, &row.rejected}) {
+    if (!answer->is_list()) continue;
+    Conversation& one = out.emplace_back(row.prompt, out.empty() ? 0 : row.prompt.items.size());
+    one.messages.items.insert(one.messages.items.end(), answer->items.begin(), answer->items.end());
+  }
+  if (out.empty()) out.push_back({row.prompt, 0});
+  return out;
+}
+
+// Counts the tokens of roles. Thread-safe.
+class RoleTokens {
+ public:
+  explicit RoleTokens(std::shared_ptr<const text::Tokenizer> tokenizer) {
+    if (tokenizer && tokenizer->chat_template()) renderer_.emplace(std::move(tokenizer));
+  }
+
+  void count(const TypedRow& row) {
+    if (!renderer_) return;
+    std::map<std::string, int64_t> found;
+    bool is_told = true;
+    for (const Conversation& one : conversations_of(row)) {
+      try {
+        const text::RenderedTurns turns =
+            renderer_->with_turns(without_part_marks(one.messages), {row.tools, false, row.template_arguments});
+        for (const int32_t message : turns.messages) {
+          if (message >= 0 && size_t(message) < one.first) continue;
+          if (message < 0 && one.first > 0) continue;
+          const Value* const role = message < 0 ? nullptr : one.messages.items.at(size_t(message)).find("role");
+          ++found[role ? role->scalar : "template"];
+        }
+      } catch (const UserError&) {
+        is_told = false;
+      }
+    }
+    const std::scoped_lock lock(mutex_);
+    untold_ += !is_told;
+    for (const auto& [role, tokens] : found) tokens_[role] += tokens;
+  }
+  const std::map<std::string, int64_t>& tokens() const { return tokens_; }
+  int64_t untold() const { return untold_; }
+
+ private:
+  std::optional<text::ChatRenderer> renderer_;
+  std::mutex mutex_;
+  std::map<std::string, int64_t> tokens_;
+  int64_t untold_ = 0;
+};
 
 PackingStatistics packed_by(Packing packing, const ExampleBlocks& documents, int64_t row_length) {
   PackingStatistics out{std::string(word_of(packing)), {}, 0};
@@ -77,6 +141,22 @@ std::vector<Bar> histogram(const Statistics& statistics) {
 
 constexpr std::array shares{0.5, 0.9, 0.99};
 
+// "  talk: 2 of user, 40 tokens".
+std::string lines_of_roles(const InformStatistics& one) {
+  std::string out;
+  for (const auto& [role, count] : one.roles) {
+    const auto tokens = one.role_tokens.find(role);
+    out += str("  ", one.name, ": ", count, " of ", role,
+               tokens == one.role_tokens.end() ? "" : ", " + counted(tokens->second, "token"), "\n");
+  }
+  if (const auto rest = one.role_tokens.find("template"); rest != one.role_tokens.end())
+    out += str("  ", one.name, ": ", counted(rest->second, "token"), " of the template beside messages\n");
+  if (one.untold)
+    out += str("  ", one.name, ": ", counted(one.untold, "row"),
+               " whose messages cannot be told apart in what the template writes; their tokens are not counted\n");
+  return out;
+}
+
 }  // namespace
 
 int32_t percentile(const std::vector<int32_t>& lengths, double share) {
@@ -95,7 +175,13 @@ Statistics statistics_of(const RunData& data) {
   for (size_t i = 0; i < options.informs.size(); ++i) {
     InformStatistics& inform = out.informs.emplace_back();
     inform.name = names[i];
-    InformReader(options, i, data.prepare).read([&](PreparedRow& row) {
+    RoleTokens tokens(data.tokenizer);
+    const Prepare prepare = [&](const TypedRow& row) {
+      Prepared prepared = data.prepare(row);
+      tokens.count(row);
+      return prepared;
+    };
+    InformReader(options, i, prepare).read([&](PreparedRow& row) {
       if (row.ends_file) throw *row.error;
       ++inform.rows;
       if (row.error) return ++inform.bad, true;
@@ -112,6 +198,7 @@ Statistics statistics_of(const RunData& data) {
       read.examples.add(example);
       return true;
     });
+    inform.role_tokens = tokens.tokens(), inform.untold = tokens.untold();
     read.sizes.push_back(inform.examples);
     std::ranges::sort(inform.lengths);
   }
@@ -149,6 +236,8 @@ Value document_of(const Statistics& statistics) {
     lengths.set("max", Value::integer(inform.lengths.empty() ? 0 : inform.lengths.back()));
     Value& roles = one.set("messages", Value::map());
     for (const auto& [role, count] : inform.roles) roles.set(role, Value::integer(count));
+    Value& tokens = one.set("role_tokens", Value::map());
+    for (const auto& [role, count] : inform.role_tokens) tokens.set(role, Value::integer(count));
   }
   for (const PackingStatistics& packing : statistics.packings) {
     Value& one = packings.items.emplace_back();
@@ -180,7 +269,7 @@ std::string text_of(const Statistics& statistics) {
                      number(one.duplicates), number(percentile(one.lengths, 0))});
     for (const double share : {shares[0], shares[1], shares[2], 1.0})
       table.back().push_back(number(percentile(one.lengths, share)));
-    for (const auto& [role, count] : one.roles) roles += str("  ", one.name, ": ", count, " of ", role, "\n");
+    roles += lines_of_roles(one);
   }
   std::string out = text_table(table);
   if (!roles.empty()) out += "\nmessages\n" + roles;

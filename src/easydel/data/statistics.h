@@ -19,6 +19,10 @@ struct InformStatistics {
   int64_t duplicates = 0;                // examples with the same tokens as an earlier one, of any inform
   std::vector<int32_t> lengths;          // of each example, sorted
   std::map<std::string, int64_t> roles;  // messages of each role
+  // Tokens of each role's messages, with their headers, before anything is cut. What the template writes besides
+  // messages counts as "template".
+  std::map<std::string, int64_t> role_tokens;
+  int64_t untold = 0;  // conversations whose messages cannot be told apart in what the template writes
 };
 
 struct PackingStatistics {

@@ -17,6 +17,7 @@
 #include "easydel/data/file_digests.h"
 #include "easydel/data/inform_examples.h"
 #include "easydel/data/inform_reader.h"
+#include "easydel/data/row_function.h"
 #include "easydel/data/token_shard.h"
 #include "easydel/hub/settings.h"
 
@@ -73,9 +74,9 @@ Value description_of(const DatasetOptions& options, size_t index, FileDigests& d
   Value out = Value::map();
   for (auto& [name, value] : config::write(inform).entries)
     if (name != "data_files" && name != "name") out.set(name, std::move(value));
-  for (const auto& [name, file] :
+  for (const auto& [name, function] :
        {std::pair{"preprocessing_fn", inform.preprocessing_fn}, {"format_callback", inform.format_callback}})
-    if (file) out.set(name, Value::text(files::sha256_of_file(*file)));
+    if (function) out.set(name, Value::text(code_digest(*function)));
   Value& contents = out.set("files", Value::list());
   const Prepare nothing = [](const TypedRow&) { return Prepared(); };
   for (const fs::path& file : InformReader(options, index, nothing).files()) {
@@ -92,6 +93,7 @@ std::string key_of(const DatasetOptions& options, FileDigests& digests) {
   out.set("settings", options.store->settings);
   out.set("target_field", Value::text(options.target_field));
   out.set("tokens_field", Value::text(options.tokens_field));
+  if (options.tokenize_callback) out.set("tokenize_callback", Value::text(code_digest(*options.tokenize_callback)));
   out.set("skips_bad_rows", Value::boolean(options.bad_rows.skip));
   out.set("most_bad_rows", Value::integer(options.bad_rows.most.value_or(-1)));
   out.set("deduplicate", Value::boolean(options.deduplicate));

@@ -38,7 +38,7 @@ void load_plugin(const std::filesystem::path& file) {
            "see docs/adding_a_model.md");
   if (const std::string theirs = abi(); theirs != kPluginAbi)
     refuse(where, "is built against '" + theirs + "', and this program is '" + kPluginAbi + "'", kRemedy);
-  Registry registry;
+  Registry registry{path};
   const size_t families = models::families().size();
   std::set<std::string_view> methods;
   for (const train::MethodEntry& method : train::methods()) methods.insert(method.name);

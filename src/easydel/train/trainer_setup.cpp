@@ -63,6 +63,28 @@ void warn_of_full_disk(const RunPlan& plan) {
                  bytes_text(free), " free; free some space, or choose another trainer.save_directory");
 }
 
+data::WeightSchedule weight_schedule(const TrainerConfig& common, const data::MixtureConfig& mixture,
+                                     const data::DatasetOptions& options) {
+  const std::string where = "mixture.mixture_weight_schedule";
+  if (!common.max_training_steps) refuse(where, "needs to know how long the run is", "set trainer.max_training_steps");
+  if (options.packing != data::Packing::none)
+    refuse(where, "packed rows have documents of several steps, so their shares cannot be kept",
+           "leave packing out, or give mixture_weights");
+  if (common.per_epoch_training_steps)
+    refuse(where, "makes the run one epoch",
+           "leave trainer.per_epoch_training_steps out; max_training_steps ends the run");
+  data::WeightSchedule out;
+  out.interpolation = mixture.mixture_weight_schedule->interpolation;
+  for (const data::WeightPointConfig& point : mixture.mixture_weight_schedule->points) {
+    data::WeightPoint& one = out.points.emplace_back();
+    one.step = point.step;
+    for (const std::string& name : data::names_of(options.informs)) one.weights.push_back(point.weights.at(name));
+  }
+  out.examples_per_update = common.total_batch_size;
+  out.examples_in_run = *common.max_training_steps * common.total_batch_size;
+  return out;
+}
+
 // What the trainer's keys and the mixture's say of the data to learn from.
 data::DatasetOptions training_data(const TrainerSection& trainer, const data::MixtureConfig& mixture) {
   data::DatasetOptions options;
@@ -75,11 +97,14 @@ data::DatasetOptions training_data(const TrainerSection& trainer, const data::Mi
   options.kinds = trainer.facts().rows;
   options.all_columns = trainer.facts().columns;
   options.tokens_field = mixture.tokens_field_name;
-  options.mixture = {mixture.block_mixture, mixture.mixture_block_size, mixture.stop_strategy, {}};
+  options.tokenize_callback = mixture.tokenize_callback;
+  options.mixture = {mixture.block_mixture, mixture.mixture_block_size, mixture.stop_strategy, {}, {}};
   if (mixture.block_mixture && !mixture.mixture_weights.empty())
     for (const std::string& name : data::names_of(options.informs))
       options.weights.push_back(mixture.mixture_weights.at(name));
   options.packing = packing_of(trainer, mixture, false);
+  if (mixture.block_mixture && mixture.mixture_weight_schedule)
+    options.mixture.schedule = weight_schedule(trainer.common, mixture, options);
   if (options.packing != data::Packing::none) {
     const auto length = mixture.pack_seq_length ? mixture.pack_seq_length : trainer.common.max_length;
     if (!length)
