@@ -76,6 +76,17 @@ TEST(ChatRequest, RefusesWhatIsWrongWithTypesAndRulesAtOnce) {
             "tools: '1' is not a list of tools\nn: 0 is out of range\n");
 }
 
+TEST(ChatRequest, RefusesWrongConstraintsWithEverythingElse) {
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("structured_outputs": {"regx": "a", "regex": 5, "choice": ["a", 1]}, "n": 0)")),
+            "structured_outputs.regex: '5' is not a string\nstructured_outputs.choice[1]: '1' is not a string\n"
+            "n: 0 is out of range\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("n": 0, "structured_outputs": {"regx": "a"})")),
+            "n: 0 is out of range\nstructured_outputs.regx: no such key\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("structured_outputs": 1, "user": 7)")),
+            "structured_outputs: is not a section\nuser: '7' is not a string\n");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("structured_outputs": null, "guided_regex": "a")")), "");
+}
+
 TEST(ChatRequest, RefusesWhatTheServerDoesNotTakeWithEverythingElse) {
   std::vector<std::string> passed_over;
   const RequestRules rules{.refused = {{"tools", "no tools here", "leave them out"}, {"chat_template", "no", ""}},

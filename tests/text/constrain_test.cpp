@@ -291,6 +291,34 @@ TEST(ConstrainSchema, ComparesNumbersWithTheirBoundsExactly) {
     }
   EXPECT_EQ(reads(*schema(R"({"type":"integer"})"), std::string(64, '1')), kAccepted);
   EXPECT_EQ(reads(*schema(R"({"type":"integer"})"), std::string(65, '1')), 64);
+  EXPECT_EQ(reads(*schema(R"({"type":"number"})"), std::string(64, '1') + "e-999"), kAccepted);
+}
+
+TEST(ConstrainSchema, AcceptsOnlyNumbersThatAreFiniteInFp64) {
+  const auto bounded = schema(R"({"type":"number","minimum":-5})"), free = schema(R"({"type":"number"})");
+  for (const auto& automaton : {bounded, free}) {
+    EXPECT_EQ(reads(*automaton, "9.99e307"), kAccepted);
+    EXPECT_EQ(reads(*automaton, "9.99E+307"), kAccepted);
+    EXPECT_EQ(reads(*automaton, "1e099"), kAccepted);
+    EXPECT_EQ(reads(*automaton, "1e308"), kAccepted);
+    EXPECT_EQ(reads(*automaton, "1.7976931348623157e308"), kAccepted);
+    EXPECT_EQ(reads(*automaton, "1.79769313486231570000e308"), kAccepted);
+    EXPECT_EQ(reads(*automaton, "1.7976931348623157001e308"), 24);
+    EXPECT_EQ(reads(*automaton, "1.7976931348623159e308"), 21);
+    EXPECT_EQ(reads(*automaton, "2e308"), 4);
+    EXPECT_EQ(reads(*automaton, "9e309"), 4);
+    EXPECT_EQ(reads(*automaton, "1e500"), 4);
+    EXPECT_EQ(reads(*automaton, "1.5e+999"), 7);
+    EXPECT_EQ(reads(*automaton, "1.5e-999"), kAccepted);
+  }
+  const std::string long_whole(64, '9');
+  EXPECT_EQ(reads(*free, long_whole + "e244"), kAccepted);
+  EXPECT_EQ(reads(*free, long_whole + "e245"), 67);
+  EXPECT_EQ(reads(*free, "-12e244"), kAccepted);
+  EXPECT_EQ(reads(*free, "0.1e245"), 6);
+  EXPECT_EQ(reads(*free, "[1"), 0);
+  EXPECT_EQ(reads(*schema("{}"), "[1e307, 2e308]"), 12);
+  EXPECT_TRUE(std::isfinite(std::stod(long_whole + "e244")));
 }
 
 TEST(ConstrainGrammar, ReadsWhatLlamaCppReads) {

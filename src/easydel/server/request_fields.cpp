@@ -45,6 +45,20 @@ void check_text(const Value& value, const Value& schema, const std::string& path
   for (size_t i = 0; i < value.items.size(); ++i) check_text(value.items[i], *items, str(path, "[", i, "]"), problems);
 }
 
+// JSON has types: a number or a boolean where a field is a text is a problem, though YAML would take it.
+void check_texts(const Value& map, const config::Section& section, const std::string& path,
+                 config::Problems& problems) {
+  for (const auto& [name, value] : map.entries)
+    for (const config::Key& key : section.keys) {
+      if (!key.answers_to(name)) continue;
+      const std::string at = config::join_path(path, name);
+      if (key.shape == config::Key::Shape::section)
+        check_texts(value, *key.section(), at, problems);
+      else
+        check_text(value, key.schema, at, problems);
+    }
+}
+
 bool knows(const config::Section& section, std::string_view name) {
   return std::ranges::any_of(section.keys, [&](const config::Key& key) { return key.answers_to(name); });
 }
@@ -64,7 +78,7 @@ void check_stops(std::string_view name, const std::vector<std::string>& stops, c
 }
 
 bool GenerationFields::has_constraint() const {
-  return !guided_json.is_null() || guided_regex || guided_grammar || guided_choice || !structured_outputs.is_null();
+  return !guided_json.is_null() || guided_regex || guided_grammar || guided_choice || structured_outputs;
 }
 
 void GenerationFields::settle(config::Keys& keys) {
@@ -88,7 +102,7 @@ void GenerationFields::settle(config::Keys& keys) {
     }
   }
   const int kinds = int(!guided_json.is_null()) + guided_regex.has_value() + guided_grammar.has_value() +
-                    guided_choice.has_value() + !structured_outputs.is_null();
+                    guided_choice.has_value() + structured_outputs.has_value();
   if (kinds > 1) keys.refuse("guided_json", "and other constraints exclude each other", "give one constraint");
   if (guided_choice && guided_choice->empty()) keys.refuse("guided_choice", "is empty", "give the texts");
 }
@@ -128,11 +142,8 @@ RequestReading::RequestReading(Value body, const config::Section& section, const
     passed_over_.push_back(entry.first);
     return !rules.strict || refused_.contains(entry.first);
   });
-  // JSON has types: a number or a boolean where a field is a text is a problem, though YAML would take it.
   config::Problems types("");
-  for (const auto& [name, value] : body_.entries)
-    for (const config::Key& key : section.keys)
-      if (key.answers_to(name)) check_text(value, key.schema, name, types);
+  check_texts(body_, section, "", types);
   take(types);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "easydel/config/fields.h"
+#include "easydel/esurge/sampling_params.h"
 #include "easydel/server/json_body.h"
 
 namespace easydel::server {
@@ -47,7 +48,8 @@ struct GenerationFields {
   bool return_token_ids = false;
   std::optional<int64_t> prompt_logprobs = {}, priority = {}, truncate_prompt_tokens = {};
   std::optional<std::string> cache_salt = {}, user = {}, guided_regex = {}, guided_grammar = {};
-  Value guided_json = {}, structured_outputs = {}, metadata = {};
+  std::optional<esurge::GuidedDecoding> structured_outputs = {};
+  Value guided_json = {}, metadata = {};
   std::optional<std::vector<std::string>> guided_choice = {};
   std::optional<std::string> service_tier = {};
 

@@ -51,14 +51,8 @@ void apply_defaults(const generation::GenerationConfig& defaults, SamplingParams
 }
 
 std::optional<GuidedDecoding> constraint_of(const GenerationFields& fields) {
+  if (fields.structured_outputs) return fields.structured_outputs;
   GuidedDecoding out;
-  if (!fields.structured_outputs.is_null()) {
-    config::Problems problems("");
-    config::read_section(config::section_of<GuidedDecoding>(), fields.structured_outputs, &out, "structured_outputs",
-                         problems);
-    check(problems.empty(), "structured_outputs were checked with the request");
-    return out;
-  }
   out.json = fields.guided_json;
   out.regex = fields.guided_regex;
   out.grammar = fields.guided_grammar;

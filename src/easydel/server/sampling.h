@@ -12,7 +12,7 @@
 namespace easydel::server {
 
 // `max_tokens`: the limit that applies; null: what the context leaves. Log-probabilities and the kind of output are the
-// caller's business. UserError: the constraint has a form that is not known.
+// caller's business.
 esurge::SamplingParams sampling_of(const GenerationFields& fields, std::optional<int64_t> max_tokens,
                                    const ServedModel& model);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 namespace easydel::text::constrain {
 namespace {
@@ -78,12 +79,15 @@ enum class Part : uint8_t { begin, minus, zero, whole, point, fraction, e, sign,
 // Everything that decides how a number may go on.
 struct NumberState {
   Part part = Part::begin;
-  bool negative = false, scientific = false, below_one = false;  // the exponent is negative
+  bool negative = false, scientific = false, below_one = false;  // below_one: the exponent is negative
+  bool long_mantissa = false;  // with an exponent, after more than one digit before the point, or after 0
   int16_t digits = 0;
   int16_t exponent = 0;  // digits of it
   std::array<Compared, 2> plain = {}, mantissa = {};
   std::array<Compared, 2> power = {};  // the exponent against the bounds' exponents
-  int64_t rest = 0;                    // modulo multiple_of
+  // Against the largest number: the mantissa, if one digit is before the point, and the exponent.
+  Compared size = {}, exponent_size = {};
+  int64_t rest = 0;  // modulo multiple_of
   auto operator<=>(const NumberState&) const = default;
 };
 
@@ -142,6 +146,10 @@ class NumberMachine {
       if (bounds_[i]) (state.*member)[i] = change(*bounds_[i], (state.*member)[i]);
   }
 
+  void compare_size(NumberState& s, int digit) const {
+    s.size = s.scientific || limits_.integer ? Compared{} : largest_.mantissa_digit(s.size, digit);
+  }
+
   std::optional<NumberState> read(NumberState s, char c) const {
     const bool is_digit = c >= '0' && c <= '9';
     const int digit = c - '0';
@@ -149,9 +157,11 @@ class NumberMachine {
     const auto whole = [&] {
       each_bound(s, plain, [&](const Bound& b, Compared at) { return b.whole_digit(at, digit); });
       each_bound(s, mantissa, [&](const Bound& b, Compared at) { return b.mantissa_digit(at, digit); });
+      compare_size(s, digit);
       if (limits_.multiple_of) s.rest = (s.rest * 10 + digit) % limits_.multiple_of;
     };
-    if (is_digit && ++s.digits > max_digits_) return std::nullopt;
+    const bool in_exponent = s.part >= Part::e;
+    if (is_digit && !in_exponent && ++s.digits > max_digits_) return std::nullopt;
     switch (s.part) {
       case Part::begin:
       case Part::minus:
@@ -183,6 +193,7 @@ class NumberMachine {
           s.part = Part::fraction;
           each_bound(s, plain, [&](const Bound& b, Compared at) { return b.fraction_digit(at, digit); });
           each_bound(s, mantissa, [&](const Bound& b, Compared at) { return b.mantissa_digit(at, digit); });
+          compare_size(s, digit);
           return s;
         }
         return s.part == Part::fraction ? begin_exponent(s, c) : std::nullopt;
@@ -193,6 +204,12 @@ class NumberMachine {
       case Part::exponent:
         if (!is_digit || ++s.exponent > max_exponent_digits) return std::nullopt;
         s.part = Part::exponent;
+        if (!s.below_one) {
+          const Bound& largest = s.long_mantissa ? long_exponent_ : largest_exponent_;
+          if (digit != 0 || s.exponent_size.at > 0) s.exponent_size = largest.whole_digit(s.exponent_size, digit);
+          const int8_t order = largest.end_of_whole(s.exponent_size).order;
+          if (s.exponent == max_exponent_digits && (order > 0 || (order == 0 && s.size.order > 0))) return std::nullopt;
+        }
         for (size_t i = 0; i < 2; ++i)  // zeros in front do not count
           if (powers_[i] && (digit != 0 || s.power[i].at > 0)) s.power[i] = powers_[i]->whole_digit(s.power[i], digit);
         return s;
@@ -206,7 +223,9 @@ class NumberMachine {
     const bool bounded = limits_.min || limits_.max;
     if (bounded && s.scientific) return std::nullopt;
     s.part = Part::e;
-    s.scientific = true;
+    s.long_mantissa = std::exchange(s.scientific, true);
+    s.digits = 0;
+    s.size = s.long_mantissa ? Compared{} : Compared{largest_.end_of_mantissa(s.size), 0};
     s.plain = {};
     for (size_t i = 0; i < 2; ++i)
       if (bounds_[i]) s.mantissa[i] = {bounds_[i]->end_of_mantissa(s.mantissa[i]), 0};
@@ -252,6 +271,10 @@ class NumberMachine {
   }
 
   static constexpr int max_exponent_digits = 3;
+  // Readers keep numbers in fp64, where they have to be finite. After more digits before the point the exponent is so
+  // small that any number of digits is.
+  const Bound largest_{*Decimal::parse("1.7976931348623157e308")};
+  const Bound largest_exponent_{whole_number(largest_.exponent())}, long_exponent_{whole_number(308 - max_digits)};
   Grammar& grammar_;
   const NumberLimits& limits_;
   std::vector<std::optional<Bound>> bounds_, powers_;  // of min and max
