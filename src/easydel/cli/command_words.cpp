@@ -29,7 +29,6 @@ constexpr Alias aliases[] = {
     {"train", for_training},
     {"finetune", for_training},
     {"fine-tune", for_training},
-    {"sft", for_training},
     {"infer", "to generate text: easydel generate MODEL -p 'text'"},
     {"predict", "to generate text: easydel generate MODEL -p 'text'"},
     {"server", "to serve a model: easydel serve MODEL"},

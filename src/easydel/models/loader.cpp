@@ -206,11 +206,10 @@ class Progress {
 
 // By the inverse of the normal distribution function between the two cut-offs.
 void fill_cut_normal(Tensor& values, tensor::Key key, const nn::Initial& initial, const nn::Entry& entry) {
-  const double cut_share = 0.5 * std::erfc(initial.cutoff / std::numbers::sqrt2), kept_share = 1.0 - 2.0 * cut_share;
+  const double cut = 0.5 * std::erfc(initial.cutoff / std::numbers::sqrt2), kept = 1.0 - 2.0 * cut;
   const Tensor shares = at::empty(values.sizes(), at::TensorOptions().dtype(at::kDouble));
   tensor::fill_each(
-      shares, key, [&](int64_t, double u) { return cut_share + kept_share * (u + 0x1p-25); }, entry.shape,
-      entry.slice.begin);
+      shares, key, [&](int64_t, double u) { return cut + kept * (u + 0x1p-25); }, entry.shape, entry.slice.begin);
   values.copy_(at::special_ndtri(shares).mul_(initial.deviation));
 }
 
