@@ -111,7 +111,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"gpt2", "{r: 2, init: random, target_modules: [c_attn, c_proj, c_fc], lora_bias: true}",
                          "{r: 2, init: random, target_modules: [wte, lm_head]}"},
                     Case{"deepseek_v3", lora, "{r: 2, init: random, target_modules: [kv_b_proj]}"},
-                    Case{"mixtral", lora, dora}, Case{"falcon_h1", lora, lora}, Case{"qwen3_next", lora, lora}));
+                    Case{"mixtral", lora, dora}, Case{"falcon_h1", lora, lora, DTypeSetting::bf16},
+                    Case{"qwen3_next", lora, lora}));
 
 TEST(Adapters, AreAddedReplacedAndRemovedByName) {
   const test::TemporaryFolder work;

@@ -61,7 +61,7 @@ class ZeroAdapters final : public nn::WeightPolicy {
 
   struct Adapted : nn::Weight {
     Adapted(std::shared_ptr<nn::Weight> weight, Pair pair, ZeroAdapters* counts)
-        : base(std::move(weight)), of(pair), policy(counts) {}
+        : base(std::move(weight)), of(pair), low_rank(nn::Parameter(of.a), nn::Parameter(of.b), 1), policy(counts) {}
     Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, nn::Pass& pass) override {
       return with_adapter(base->product(x, bias, name, pass), x, pass);
     }
@@ -84,13 +84,14 @@ class ZeroAdapters final : public nn::WeightPolicy {
     }
     Tensor values() const override { return base->values(); }
 
-    Tensor with_adapter(const Tensor& y, const Tensor& x, nn::Pass& pass) const {
+    Tensor with_adapter(const Tensor& y, const Tensor& x, nn::Pass& pass) {
       ++policy->used["products"];
-      return nn::with_low_rank(y, x, *of.a->weight, *of.b->weight, 1, pass);
+      return low_rank(y, x, pass);
     }
 
     std::shared_ptr<nn::Weight> base;
     Pair of;
+    nn::LowRankSum low_rank;
     ZeroAdapters* policy;
   };
 

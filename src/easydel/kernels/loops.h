@@ -7,6 +7,7 @@
 #include "easydel/kernels/fused.h"
 #include "easydel/kernels/isa.h"
 #include "easydel/kernels/log_probability.h"
+#include "easydel/kernels/low_rank.h"
 #include "easydel/kernels/product_plan.h"
 #include "easydel/kernels/quantized_layout.h"
 #include "easydel/kernels/recurrence_step.h"
@@ -111,6 +112,15 @@ struct Loops {
                   float* first_moment, float* second_moment, bf16* copy);
     double (*squares)(const void* x, DType dtype, int64_t n);
   } pointwise;
+
+  // Rows, or columns of a gradient, of what low_rank.h describes.
+  struct LowRank {
+    void (*add_product)(const LowRankStep& step, int64_t first, int64_t rows);
+    void (*add_scaled)(Input y, Input x, int64_t row, int64_t n, float factor, Output out);
+    void (*narrow)(Input x, const float* a, int64_t first, int64_t rows, int64_t k, int64_t rank, float factor,
+                   float* low);
+    void (*gradient)(const float* low, Input x, int64_t first, int64_t m, int64_t k, int64_t rank, float* dw);
+  } low_rank;
 
   // One row of logits.
   struct Scores {

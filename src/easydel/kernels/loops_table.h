@@ -8,6 +8,7 @@
 #include "easydel/kernels/code_panel_loops.h"
 #include "easydel/kernels/convolution_loops.h"
 #include "easydel/kernels/loops.h"
+#include "easydel/kernels/low_rank_loops.h"
 #include "easydel/kernels/norm_loops.h"
 #include "easydel/kernels/peak_loops.h"
 #include "easydel/kernels/pointwise_loops.h"
@@ -26,6 +27,7 @@ constexpr Loops make_loops() {
   using Tile = Bf16AttentionLoops<V, TileAttention<V>>;
   using Norm = NormLoops<V>;
   using Pointwise = PointwiseLoops<V>;
+  using LowRank = LowRankLoops<V>;
   return {
       .product = {.pack_panel = Product::pack_panel,
                   .decode_codes = CodePanelLoops<V>::decode,
@@ -56,6 +58,10 @@ constexpr Loops make_loops() {
                     .sum_rows = Pointwise::sum_rows,
                     .adamw = Pointwise::adamw_untyped,
                     .squares = Pointwise::squares_untyped},
+      .low_rank = {.add_product = LowRank::add_product,
+                   .add_scaled = LowRank::add_scaled,
+                   .narrow = LowRank::narrow,
+                   .gradient = LowRank::gradient},
       .scores = {.cross_entropy = Pointwise::cross_entropy,
                  .log_probability = Pointwise::log_probability,
                  .log_probability_backward = Pointwise::log_probability_backward},

@@ -1,13 +1,9 @@
 // From a folder to a model: reads config.json, selects the family, fills its parameters from files (checkpoint.h) or
 // with random values.
-#include <ATen/ops/empty.h>
-#include <ATen/ops/special_ndtri.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <numbers>
 #include <vector>
 
 #include "easydel/base/bar.h"
@@ -20,6 +16,7 @@
 #include "easydel/models/common_keys.h"
 #include "easydel/models/family.h"
 #include "easydel/models/heads.h"
+#include "easydel/models/initial_values.h"
 #include "easydel/models/kept_codes.h"
 #include "easydel/models/load_types.h"
 #include "easydel/models/parameter_plan.h"
@@ -29,7 +26,6 @@
 #include "easydel/nn/scope.h"
 #include "easydel/ops/attention_backends.h"
 #include "easydel/tensor/dtype.h"
-#include "easydel/tensor/random.h"
 #include "easydel/weights/folder.h"
 
 namespace easydel::models {
@@ -204,15 +200,6 @@ class Progress {
       Clock::now() + (bar_.on_terminal() ? std::chrono::milliseconds(500) : std::chrono::milliseconds(2000));
 };
 
-// By the inverse of the normal distribution function between the two cut-offs.
-void fill_cut_normal(Tensor& values, tensor::Key key, const nn::Initial& initial, const nn::Entry& entry) {
-  const double cut = 0.5 * std::erfc(initial.cutoff / std::numbers::sqrt2), kept = 1.0 - 2.0 * cut;
-  const Tensor shares = at::empty(values.sizes(), at::TensorOptions().dtype(at::kDouble));
-  tensor::fill_each(
-      shares, key, [&](int64_t, double u) { return cut + kept * (u + 0x1p-25); }, entry.shape, entry.slice.begin);
-  values.copy_(at::special_ndtri(shares).mul_(initial.deviation));
-}
-
 // Absurd sizes are reported as such, not as memory that ran out.
 void check_size(const Where& where, const nn::Entry& entry, at::ScalarType type) {
   double bytes = double(c10::elementSize(type));
@@ -223,31 +210,13 @@ void check_size(const Where& where, const nn::Entry& entry, at::ScalarType type)
            "is one of the sizes a mistake?");
 }
 
-Tensor initial_values(const nn::Entry& entry, const nn::Initial& initial, uint64_t seed, at::ScalarType type) {
-  Tensor values = at::empty(entry.slice.size, at::TensorOptions().dtype(type));
-  const bool cut = initial.kind == nn::Initial::Kind::normal && initial.cutoff > 0.0;
-  if (cut)
-    fill_cut_normal(values, tensor::key_of(seed, "initial/" + entry.path), initial, entry);
-  else if (initial.kind == nn::Initial::Kind::normal)
-    tensor::fill_normal(values, tensor::key_of(seed, "initial/" + entry.path), initial.deviation, entry.shape,
-                        entry.slice.begin);
-  else if (initial.kind == nn::Initial::Kind::each)
-    tensor::fill_each(values, tensor::key_of(seed, "initial/" + entry.path), initial.element, entry.shape,
-                      entry.slice.begin);
-  else
-    values.fill_(initial.value);
-  if (const int64_t row = initial.zero_row - (entry.shape.empty() ? 0 : entry.slice.begin[0]);
-      initial.zero_row >= 0 && row >= 0 && row < values.size(0))
-    values[row].zero_();
-  return values;
-}
-
 // Policies for the model's weights that the options request.
 struct Policies {
   std::shared_ptr<KeptCodes> kept;           // null: codes of the checkpoint are decoded
   std::shared_ptr<nn::Quantizer> quantizer;  // null: there is none
   std::vector<std::shared_ptr<Adapter>> adapters;
   std::shared_ptr<nn::AdapterSlots> slots;  // null: the model has adapters, or is only read
+
   // Codes stay codes where kernels can multiply by them.
   Policies(const LoadOptions& options, nn::Building& building, at::Device device = at::kCPU) {
     if (device.is_cpu() && options.team->mesh().ranks() == 1 && !options.keep_file_types) {
@@ -349,8 +318,8 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   if (policies.quantizer) log::info(folder.string(), ": ", policies.quantizer->told());
   nn::check_cache_format(options.cache_format, model->cache_layers(), opened.device);
   if (dropped > 0 && options.team->first())
-    log::warning(dropped, " dimensions of parameters stay whole: ", options.team->mesh().describe(),
-                 " does not divide them");
+    log::warning(dropped, " dimensions of parameters stay whole: the mesh (", options.team->mesh().describe(),
+                 ") does not divide them");
   if (opened.checkpoint)
     opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
   model->parameters_ = std::move(table);

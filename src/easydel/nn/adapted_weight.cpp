@@ -1,7 +1,6 @@
 #include "easydel/nn/adapted_weight.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/sub.h>
 
 #include <algorithm>
 #include <array>
@@ -15,14 +14,15 @@
 namespace easydel::nn {
 namespace {
 
-// y + scale * p, given -p if the scale is positive: subtracting +0 leaves every number as it is, while adding it would
-// make +0 of -0. For what ops::add_low_rank does not compute.
+// y + scale * p, given -p if the scale is positive (ops::subtract_scaled). For what ops::add_low_rank does not compute.
 class Sum {
  public:
   explicit Sum(double scale) : scale_(scale) {}
   // The input of B that makes the product of the right sign.
   Tensor input(const Tensor& low) const { return scale_ < 0 ? low : -low; }
-  Tensor operator()(const Tensor& y, const Tensor& product) const { return at::sub(y, product, std::fabs(scale_)); }
+  Tensor operator()(const Tensor& y, const Tensor& product) const {
+    return ops::subtract_scaled(y, product, std::fabs(scale_));
+  }
 
  private:
   double scale_;
@@ -53,6 +53,7 @@ class LowRankAdapter final : public WeightAdapter {
         parameter_(parameter),
         adapter_(std::move(adapter)),
         sum_(adapter_.scale),
+        low_rank_(adapter_.a, adapter_.b, adapter_.scale),
         embedding_(embedding) {}
 
   Tensor product(const Tensor& y, const Tensor& x, const Tensor& bias, Pass& pass) override {
@@ -62,7 +63,7 @@ class LowRankAdapter final : public WeightAdapter {
       const Tensor low = sum_.input(weight_of(adapter_.a).product(input, {}, {}, pass));
       return with_lengths(y, input, x, weight_of(adapter_.b).product(low, {}, {}, pass), bias, pass);
     }
-    const Tensor out = with_low_rank(y, input, weight_of(adapter_.a), weight_of(adapter_.b), adapter_.scale, pass);
+    const Tensor out = low_rank_(y, input, pass);
     return adapter_.bias ? out + adapter_.bias.value().to(out.scalar_type()) * adapter_.scale : out;
   }
   // A tied head reads the base by itself, without this adapter, as in PEFT.
@@ -116,6 +117,7 @@ class LowRankAdapter final : public WeightAdapter {
   Parameter parameter_;
   LowRank adapter_;
   Sum sum_;
+  LowRankSum low_rank_;
   bool embedding_;
   Tensor lengths_;
   std::array<uint64_t, 3> versions_ = {};
@@ -220,8 +222,15 @@ Tensor sum_of_panel(const Tensor& base, const Tensor& a, const Tensor& b, double
 
 }  // namespace
 
-Tensor with_low_rank(const Tensor& y, const Tensor& x, Weight& a, Weight& b, double scale, Pass& pass) {
-  return ops::add_low_rank(y, x, a.factors(x, pass).front().weight, b.factors(x, pass).front().weight, scale);
+Tensor LowRankSum::operator()(const Tensor& y, const Tensor& x, Pass& pass) {
+  const auto matrix = [&](const Parameter& of) { return of.entry().weight->factors(x, pass).front().weight; };
+  const ops::Matrix a = matrix(a_), b = matrix(b_);
+  const Entry& entry = b_.entry();
+  if (entry.shard.requires_grad())
+    panels_ = nullptr;
+  else if (!panels_ || version_ != entry.version)
+    panels_ = ops::low_rank_panels(b), version_ = entry.version;
+  return ops::add_low_rank(y, x, a, b, scale_, panels_);
 }
 
 Tensor row_lengths(const Tensor& base, const Tensor& a, const Tensor& b, double scale) {

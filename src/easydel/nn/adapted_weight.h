@@ -61,8 +61,18 @@ std::shared_ptr<Weight> adapted_weight(std::shared_ptr<Weight> base, Parameter p
 std::shared_ptr<Weight> replaced_weight(std::shared_ptr<Weight> base, std::shared_ptr<Weight> own,
                                         std::shared_ptr<const AdapterSwitch> state);
 
-// y + scale * (x A^T) B^T, where y is a product of x, and a and b are weights of values (ops::add_low_rank).
-Tensor with_low_rank(const Tensor& y, const Tensor& x, Weight& a, Weight& b, double scale, Pass& pass);
+// y + scale * (x A^T) B^T for a product y of x (ops::add_low_rank). What it derives from B is kept until B changes.
+class LowRankSum {
+ public:
+  LowRankSum(Parameter a, Parameter b, double scale) : a_(a), b_(b), scale_(scale) {}
+  Tensor operator()(const Tensor& y, const Tensor& x, Pass& pass);
+
+ private:
+  Parameter a_, b_;
+  double scale_;
+  std::shared_ptr<const kernels::PackedWeight> panels_;  // null while B learns
+  uint64_t version_ = 0;
+};
 
 // The length of each row of base + scale * B A, fp32 [out], without a gradient. base [out, in], a [r, in], b [out, r]
 // may have any floating dtype. An undefined b stands for zeros.

@@ -1,12 +1,16 @@
 #include "easydel/ops/low_rank.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/sub.h>
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/accumulation_order.h"
+#include "easydel/kernels/low_rank.h"
 #include "easydel/kernels/product_layout.h"
 #include "easydel/ops/gradient.h"
 #include "easydel/ops/weight_gradient.h"
@@ -15,8 +19,47 @@
 namespace easydel::ops {
 namespace {
 
+using tensor::executor;
+using tensor::input_of;
+using tensor::output_of;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+using Panels = std::shared_ptr<const kernels::PackedWeight>;
+
+// Above this rank, FMAs in fp32 cost more than another sweep over the result.
+constexpr int64_t max_fused_rank = 32;
+
+const Tensor& exact(const Matrix& weight) { return weight.master.defined() ? weight.master : weight.compute; }
+
+Panels panels_of(const Tensor& weight) {
+  return std::make_shared<kernels::PackedWeight>(kernels::pack(executor(), input_of(tensor::contiguous_rows(weight)),
+                                                               weight.size(0), weight.size(1), kernels::DType::f32));
+}
+
+// The rank that the narrow kernels read, padded with zeros; 0: the rows are multiplied as others are. In fp32 an
+// adapter's sums have the order of every other product.
+int64_t narrow_rank(const Tensor& rows, int64_t rank) {
+  if (rows.scalar_type() != at::kBFloat16 || !tensor::kernels_serve(rows) || rank > kernels::max_narrow_rank) return 0;
+  return rank <= 2 ? 2 : rank <= 4 ? 4 : 8;
+}
+
+// fp32 [narrow rank, k] of a weight [r, k].
+Tensor padded(const Tensor& weight, int64_t rank) {
+  const Tensor of = weight.detach().to(at::kFloat);
+  if (of.size(0) == rank) return of.contiguous();
+  const Tensor out = at::zeros({rank, of.size(1)}, of.options());
+  out.narrow(0, 0, of.size(0)).copy_(of);
+  return out;
+}
+
+// fp32 [tokens, at least r] = factor * rows x weight^T for a weight [r, k] in fp32, without a gradient.
+Tensor narrow_product(const Tensor& rows, const Tensor& weight, int64_t rank, double factor) {
+  const Tensor of = padded(weight, rank), x = tensor::contiguous_rows(rows);
+  const Tensor low = at::empty({rows.size(0), rank}, of.options());
+  kernels::narrow_product(executor(), input_of(x), of.const_data_ptr<float>(), rows.size(0), rows.size(1), rank,
+                          float(factor), low.data_ptr<float>());
+  return low;
+}
 
 // Whether rows x w^T is computed as (w rows^T)^T: by pairs, few rows of a weight are multiplied with the other side
 // read where it is, without packing it and with less padding. An element is the same sum.
@@ -27,39 +70,65 @@ bool swaps(const Tensor& rows, const Tensor& w) {
 }
 
 // rows [tokens, k] x w [r, k]^T, without a gradient.
-Tensor narrow_product(const Tensor& rows, const Matrix& w) {
-  if (!swaps(rows, w.compute)) return multiply(rows, w, {}, rows.scalar_type());
+Tensor product_of_rows(const Tensor& rows, const Matrix& w, at::ScalarType type) {
+  if (!swaps(rows, w.compute)) return multiply(rows, w, {}, type);
   const Tensor of = rows.detach();
-  return multiply(w.compute, {of, of, nullptr}, {}, rows.scalar_type()).t().contiguous();
-}
-
-struct Sum {
-  Tensor low, out;  // x A^T, and the result
-};
-
-// y - |scale| * p, where p is of the opposite sign: subtracting +0 leaves every number as it is, while adding it would
-// make +0 of -0.
-Sum sum_of(const Tensor& y, const Tensor& x, const Matrix& a, const Matrix& b, double scale) {
-  const Tensor low = narrow_product(x, a);
-  Tensor product = multiply(scale < 0 ? low : low.neg(), b, {}, x.scalar_type());
-  if (product.scalar_type() != y.scalar_type()) return {low, at::sub(y, product, std::fabs(scale))};
-  at::sub_out(product, y, product, std::fabs(scale));
-  return {low, product};
+  return multiply(w.compute, {of, of, nullptr}, {}, type).t().contiguous();
 }
 
 // gradient [tokens, out] x b [out, r].
 Tensor product_with(const Tensor& gradient, const Tensor& b) {
   const Tensor transposed = b.t().contiguous();
   if (!swaps(gradient, transposed)) return multiply_back(gradient, b, gradient.scalar_type());
-  return narrow_product(gradient, {transposed, transposed, nullptr});
+  return product_of_rows(gradient, {transposed, transposed, nullptr}, gradient.scalar_type());
+}
+
+// y + factor * (low B^T), where low may have more columns than B. y may be undefined.
+Tensor add_product(const Tensor& y, const Tensor& low, const kernels::PackedWeight& b, double factor,
+                   at::ScalarType type) {
+  const Tensor out = at::empty({low.size(0), b.n()}, low.options().dtype(type));
+  const Tensor rows = y.defined() ? tensor::contiguous_rows(y) : y;
+  kernels::add_narrow_product(executor(), y.defined() ? input_of(rows) : kernels::Input(), low.const_data_ptr<float>(),
+                              low.stride(0), b, low.size(0), float(factor), output_of(out));
+  return out;
+}
+
+Tensor subtracted(const Tensor& y, const Tensor& x, double scale) {
+  if (!tensor::kernels_serve(y, x)) return at::sub(y, x, scale);
+  const Tensor out = at::empty(y.sizes(), y.options());
+  kernels::add_scaled(executor(), input_of(y), input_of(x), y.size(0), y.size(1), float(-scale), output_of(out));
+  return out;
+}
+
+struct Sum {
+  Tensor low, out;  // x A^T, of the opposite sign if the scale is positive, and the result
+};
+
+// y - |scale| * p, where p is of the opposite sign: subtracting +0 leaves every number as it is, while adding it would
+// make +0 of -0.
+Sum sum_of(const Tensor& y, const Tensor& x, const Matrix& a, const Matrix& b, double scale, const Panels& panels) {
+  const double sign = scale < 0 ? 1 : -1;
+  if (!tensor::kernels_serve(y, x)) {
+    const Tensor low = multiply(x, a, {}, x.scalar_type()).mul_(sign);
+    return {low, at::sub(y, multiply(low, b, {}, x.scalar_type()), std::fabs(scale))};
+  }
+  const int64_t rank = narrow_rank(x, a.out());
+  const Tensor low = rank ? narrow_product(x, exact(a), rank, sign) : product_of_rows(x, a, at::kFloat).mul_(sign);
+  if (a.out() > max_fused_rank)
+    return {low, subtracted(y, multiply(low.to(x.scalar_type()), b, {}, y.scalar_type()), std::fabs(scale))};
+  return {low,
+          add_product(y, low, panels ? *panels : *panels_of(exact(b).detach()), -std::fabs(scale), y.scalar_type())};
 }
 
 struct LowRank : torch::autograd::Function<LowRank> {
   static Tensor forward(AutogradContext* context, const Tensor& y, const Tensor& x, const Tensor& master_a,
-                        const Tensor& master_b, const Matrix& a, const Matrix& b, double scale) {
-    const Sum sum = sum_of(y, x, a, b, scale);
-    context->save_for_backward({master_a.requires_grad() ? x : Tensor(), master_b.requires_grad() ? sum.low : Tensor(),
-                                a.compute.detach(), b.compute.detach()});
+                        const Tensor& master_b, const Matrix& a, const Matrix& b, double scale, const Panels& panels) {
+    const Sum sum = sum_of(y, x, a, b, scale, panels);
+    const bool narrow = narrow_rank(x, a.out()) > 0;
+    const Tensor low = narrow ? sum.low : sum.low.to(x.scalar_type());
+    context->save_for_backward({master_a.requires_grad() ? x : Tensor(), master_b.requires_grad() ? low : Tensor(),
+                                a.compute.detach(), b.compute.detach(), narrow ? exact(a).detach() : Tensor(),
+                                narrow ? exact(b).detach() : Tensor()});
     context->saved_data["scale"] = scale;
     WeightGradient::remember(context, master_a, "a");
     WeightGradient::remember(context, master_b, "b");
@@ -68,36 +137,72 @@ struct LowRank : torch::autograd::Function<LowRank> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    const Tensor &x = saved[0], &low = saved[1], &a = saved[2], &b = saved[3];
+    const Tensor &x = saved[0], &low = saved[1], &a = saved[2], &b = saved[3], &exact_a = saved[4], &exact_b = saved[5];
     const Tensor gradient = gradients[0].stride(-1) == 1 ? gradients[0] : gradients[0].contiguous();
     const double scale = context->saved_data["scale"].toDouble();
+    const int64_t rank = narrow_rank(gradient, a.size(0));
+    const at::ScalarType type = gradient.scalar_type();
     Tensor dx, da, db;
     if (context->needs_input_grad(1) || context->needs_input_grad(2)) {
-      const Tensor of_low = product_with(gradient, b).mul_(scale);
-      if (context->needs_input_grad(1)) dx = multiply_back(of_low, a, gradient.scalar_type());
+      const Tensor of_low =
+          rank ? narrow_product(gradient, exact_b.t(), rank, scale) : product_with(gradient, b).mul_(scale);
+      if (context->needs_input_grad(1))
+        dx = rank ? add_product({}, of_low, *panels_of(exact_a.t()), 1, type) : multiply_back(of_low, a, type);
       if (context->needs_input_grad(2)) {
         WeightGradient sum(context, a.sizes(), a.options(), "a");
-        sum.add(of_low, x);
+        rank ? add_narrow(sum, of_low, x, false) : sum.add(of_low, x);
         da = sum.answer();
       }
     }
     if (context->needs_input_grad(3)) {
       WeightGradient sum(context, b.sizes(), b.options(), "b");
-      sum.add(gradient, low * scale);
+      const double by = scale < 0 ? scale : -scale;  // low is of the opposite sign
+      rank ? add_narrow(sum, low * by, gradient, true) : sum.add(gradient, low * by);
       db = sum.answer();
     }
-    return {gradients[0], dx, da, db, Tensor(), Tensor(), Tensor()};
+    return {gradients[0], dx, da, db, Tensor(), Tensor(), Tensor(), Tensor()};
+  }
+
+ private:
+  // Adds low^T rows, or its transpose.
+  static void add_narrow(WeightGradient& sum, const Tensor& low, const Tensor& rows, bool transposed) {
+    const Tensor x = tensor::contiguous_rows(rows), dw = at::empty({low.size(1), x.size(1)}, low.options());
+    kernels::narrow_gradient(executor(), low.const_data_ptr<float>(), input_of(x), x.size(0), x.size(1), low.size(1),
+                             dw.data_ptr<float>());
+    const Tensor own = transposed ? dw.narrow(0, 0, sum.sum().size(1)).t() : dw.narrow(0, 0, sum.sum().size(0));
+    if (!sum.begun()) sum.clear();
+    sum.sum().add_(own);
+  }
+};
+
+struct Subtraction : torch::autograd::Function<Subtraction> {
+  static Tensor forward(AutogradContext* context, const Tensor& y, const Tensor& x, double scale) {
+    context->saved_data["scale"] = scale;
+    return subtracted(y, x, scale);
+  }
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    return {gradients[0], gradients[0] * -context->saved_data["scale"].toDouble(), Tensor()};
   }
 };
 
 }  // namespace
 
-Tensor add_low_rank(const Tensor& y, const Tensor& x, const Matrix& a, const Matrix& b, double scale) {
+Panels low_rank_panels(const Matrix& b) {
+  const Tensor weight = exact(b).detach();
+  return tensor::kernels_serve(weight) && b.in() <= max_fused_rank ? panels_of(weight) : nullptr;
+}
+
+Tensor add_low_rank(const Tensor& y, const Tensor& x, const Matrix& a, const Matrix& b, double scale,
+                    const Panels& panels) {
   check(!a.in_codes() && !b.in_codes(), "low rank: an adapter's weights are codes");
   check(x.dim() == 2 && x.size(1) == a.in() && a.out() == b.in() && y.size(1) == b.out(), "low rank: x is ", x.sizes(),
         ", A [", a.out(), ", ", a.in(), "], B [", b.out(), ", ", b.in(), "], the result ", y.sizes());
-  if (!wants_gradient(y, x, a.master, b.master)) return sum_of(y, x, a, b, scale).out;
-  return LowRank::apply(y, x, a.master, b.master, a, b, scale);
+  if (!wants_gradient(y, x, a.master, b.master)) return sum_of(y, x, a, b, scale, panels).out;
+  return LowRank::apply(y, x, a.master, b.master, a, b, scale, panels);
+}
+
+Tensor subtract_scaled(const Tensor& y, const Tensor& x, double scale) {
+  return wants_gradient(y, x) ? Subtraction::apply(y, x, scale) : subtracted(y, x, scale);
 }
 
 }  // namespace easydel::ops

@@ -6,9 +6,19 @@
 
 namespace easydel::ops {
 
-// y [tokens, out] + scale * (x A^T) B^T for x [tokens, in], a [r, in], b [out, r], which are no codes. Both products
-// are rounded to x's dtype, and so is the sum. With b = 0 the result has y's bits. Gradients flow to y, x and both
-// masters. y receives its gradient as it comes, without a copy.
-Tensor add_low_rank(const Tensor& y, const Tensor& x, const Matrix& a, const Matrix& b, double scale);
+// B [out, r] in the form that add_low_rank reads; null if kernels do not support it. For a B that stays as it is.
+std::shared_ptr<const kernels::PackedWeight> low_rank_panels(const Matrix& b);
+
+// y [tokens, out] + scale * (x A^T) B^T for x [tokens, in], a [r, in], b [out, r], which are no codes. On a CPU, x A^T
+// is not rounded, and up to rank 32 neither is the second product, which reads the master of b, so that the sum is
+// rounded once. A row does not depend on the others. With b = 0 the result has y's bits. Gradients flow to y, x and
+// both masters. y receives its gradient as it comes, without a copy. `panels`: low_rank_panels(b), made by the call if
+// null.
+Tensor add_low_rank(const Tensor& y, const Tensor& x, const Matrix& a, const Matrix& b, double scale,
+                    const std::shared_ptr<const kernels::PackedWeight>& panels = nullptr);
+
+// y - scale * x, rounded once, of equal shapes [tokens, size] and dtypes; a row does not depend on the others. With
+// x = +0 the result has y's bits.
+Tensor subtract_scaled(const Tensor& y, const Tensor& x, double scale);
 
 }  // namespace easydel::ops
