@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "easydel/base/document.h"
@@ -24,14 +25,20 @@ using RowSink = std::function<bool(Value fields, int64_t number)>;
 struct WriteOptions {
   Form form = Form::parquet;
   Compression compression = Compression::snappy;  // Parquet only
-  std::vector<std::string> columns;               // each a list of int32
+  struct Column {
+    std::string name;
+    bool floats = false;  // each row has a list of float32 there; else of int32
+  };
+  std::vector<Column> columns;
 };
+
+using NumberList = std::variant<std::vector<int32_t>, std::vector<float>>;
 
 // Writes to a temporary file; the target path does not exist before commit().
 class Writer {
  public:
   virtual ~Writer() = default;
-  virtual void row(std::span<const std::vector<int32_t>> lists) = 0;  // one list per column
+  virtual void row(std::span<const NumberList> lists) = 0;  // one list per column, of its type
   virtual void commit() = 0;
 };
 

@@ -10,6 +10,9 @@
 #include <arrow/type.h>
 #include <parquet/arrow/writer.h>
 
+#include <type_traits>
+#include <variant>
+
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 
@@ -69,20 +72,25 @@ class ListWriter final : public Writer {
   ListWriter(const std::filesystem::path& file, const WriteOptions& options)
       : file_(file), output_(std::make_shared<Output>(file)) {
     arrow::FieldVector fields;
-    for (const std::string& name : options.columns) {
-      fields.push_back(arrow::field(name, arrow::list(arrow::int32())));
-      builders_.push_back(
-          std::make_unique<arrow::ListBuilder>(arrow::default_memory_pool(), std::make_shared<arrow::Int32Builder>()));
+    for (const WriteOptions::Column& column : options.columns) {
+      fields.push_back(arrow::field(column.name, arrow::list(column.floats ? arrow::float32() : arrow::int32())));
+      std::shared_ptr<arrow::ArrayBuilder> numbers = std::make_shared<arrow::Int32Builder>();
+      if (column.floats) numbers = std::make_shared<arrow::FloatBuilder>();
+      builders_.push_back(std::make_unique<arrow::ListBuilder>(arrow::default_memory_pool(), numbers));
     }
     schema_ = arrow::schema(std::move(fields));
     output_->check(open(options), file_);
   }
 
-  void row(std::span<const std::vector<int32_t>> lists) override {
+  void row(std::span<const NumberList> lists) override {
     easydel::check(lists.size() == builders_.size(), lists.size(), " lists for ", builders_.size(), " columns");
     for (size_t i = 0; i < lists.size(); ++i) {
-      output_->check(add(*builders_[i], lists[i]), file_);
-      numbers_ += int64_t(lists[i].size());
+      std::visit(
+          [&](const auto& numbers) {
+            output_->check(add(*builders_[i], numbers), file_);
+            numbers_ += int64_t(numbers.size());
+          },
+          lists[i]);
     }
     ++rows_;
     if (numbers_ >= numbers_at_a_time) output_->check(flush(), file_);
@@ -105,10 +113,11 @@ class ListWriter final : public Writer {
     return arrow::ipc::MakeStreamWriter(output_, schema_).Value(&arrow_);
   }
 
-  static arrow::Status add(arrow::ListBuilder& builder, const std::vector<int32_t>& numbers) {
+  template <class T>
+  static arrow::Status add(arrow::ListBuilder& builder, const std::vector<T>& numbers) {
+    using Builder = std::conditional_t<std::is_same_v<T, float>, arrow::FloatBuilder, arrow::Int32Builder>;
     ARROW_RETURN_NOT_OK(builder.Append());
-    return static_cast<arrow::Int32Builder&>(*builder.value_builder())
-        .AppendValues(numbers.data(), int64_t(numbers.size()));
+    return dynamic_cast<Builder&>(*builder.value_builder()).AppendValues(numbers.data(), int64_t(numbers.size()));
   }
 
   arrow::Status flush() {

@@ -1,4 +1,4 @@
-// Writes lists of integers to a Parquet or Arrow file.
+// Writes lists of numbers to a Parquet or Arrow file.
 #pragma once
 
 #include <filesystem>

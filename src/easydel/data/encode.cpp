@@ -12,6 +12,11 @@ size_t common_prefix(const std::vector<int32_t>& a, const std::vector<int32_t>& 
   return size_t(std::mismatch(a.begin(), a.begin() + std::min(a.size(), b.size()), b.begin()).first - a.begin());
 }
 
+std::vector<int32_t> joined(std::vector<int32_t> first, const std::vector<int32_t>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 Value joined(const Value& first, const Value& second) {
   Value out = first;
   out.items.insert(out.items.end(), second.items.begin(), second.items.end());
@@ -139,6 +144,8 @@ Encoded Encoder::encode(const TypedRow& row) const {
     case RowKind::unpaired: {
       std::vector<int32_t> prompt;
       Encoded out;
+      if (row.answers)
+        return {joined(row.answers->prompt, row.answers->completion), int64_t(row.answers->prompt.size()), {}, {}};
       if (as_conversation(row)) {
         prompt = conversation(row.prompt, row, true, false).ids;
         out = learned_conversation(joined(row.prompt, row.completion), row);
@@ -163,6 +170,7 @@ Encoded Encoder::encode(const TypedRow& row) const {
 }
 
 std::vector<int32_t> Encoder::encode_prompt(const TypedRow& row) const {
+  if (row.answers) return row.answers->prompt;
   return as_conversation(row) ? conversation(row.prompt, row, true, false).ids : plain(text_of_prompt(row));
 }
 
@@ -170,9 +178,10 @@ EncodedPair Encoder::encode_pair(const TypedRow& row, bool with_reference) const
   if (row.kind != RowKind::preference)
     refuse(row.where, str("a row of kind ", name_of(row.kind), " has no pair of answers"),
            "give the fields prompt, chosen and rejected");
-  if (with_reference && row.reference.is_null())
+  if (with_reference && (row.answers ? row.answers->reference.empty() : row.reference.is_null()))
     refuse(row.where, "the row has no field 'reference', the gold answer",
            "give prompt, chosen, rejected and reference");
+  if (row.answers) return {row.answers->prompt, row.answers->chosen, row.answers->rejected, row.answers->reference};
   EncodedPair out{encode_prompt(row), {}, {}, {}};
   std::vector<std::pair<const Value*, std::vector<int32_t>*>> answers{{&row.chosen, &out.chosen},
                                                                       {&row.rejected, &out.rejected}};
@@ -190,6 +199,8 @@ EncodedPair Encoder::encode_pair(const TypedRow& row, bool with_reference) const
 }
 
 std::array<std::vector<int32_t>, 2> Encoder::encode_whole_pair(const TypedRow& row) const {
+  if (row.answers)
+    return {joined(row.answers->prompt, row.answers->chosen), joined(row.answers->prompt, row.answers->rejected)};
   const auto whole = [&](const Value& answer) {
     return as_conversation(row) ? conversation(joined(row.prompt, answer), row, false, false).ids
                                 : plain(text_of_prompt(row) + ended(text_of(answer)));
@@ -206,6 +217,12 @@ std::string Encoder::rendered(const Value& messages, const TypedRow& row, bool g
 }
 
 std::vector<SeparateAnswer> Encoder::encode_separately(const TypedRow& row) const {
+  if (row.answers) {
+    std::vector<SeparateAnswer> ready{{row.answers->prompt, row.answers->completion, true}};
+    if (row.kind == RowKind::preference)
+      ready = {{row.answers->prompt, row.answers->chosen, true}, {row.answers->prompt, row.answers->rejected, true}};
+    return ready;
+  }
   std::vector<const Value*> answers{&row.chosen, &row.rejected};
   if (row.kind != RowKind::preference) answers = {&row.completion};
   std::string prompt;
@@ -234,12 +251,13 @@ std::vector<SeparateAnswer> Encoder::encode_separately(const TypedRow& row) cons
     size_t at = std::min(alone.size(), whole.size());
     if (at > 0 && common_prefix(alone, whole) < alone.size()) --at;
     const auto middle = whole.begin() + static_cast<std::ptrdiff_t>(at);
-    out.push_back({{whole.begin(), middle}, {middle, whole.end()}});
+    out.push_back({{whole.begin(), middle}, {middle, whole.end()}, false});
   }
   return out;
 }
 
 void Encoder::add_ends(SeparateAnswer& one) const {
+  if (one.ready) return;
   if (const auto bos = tokenizer_->bos_id(); bos && (one.prompt.empty() || one.prompt.front() != *bos))
     one.prompt.insert(one.prompt.begin(), *bos);
   if (const auto eos = tokenizer_->eos_id(); eos && (one.answer.empty() || one.answer.back() != *eos))
@@ -247,6 +265,7 @@ void Encoder::add_ends(SeparateAnswer& one) const {
 }
 
 int64_t Encoder::missing_ends(const SeparateAnswer& one) const {
+  if (one.ready) return 0;
   const auto bos = tokenizer_->bos_id(), eos = tokenizer_->eos_id();
   return int64_t(!bos || one.prompt.empty() || one.prompt.front() != *bos) +
          int64_t(!eos || one.answer.empty() || one.answer.back() != *eos);

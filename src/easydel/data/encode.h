@@ -39,9 +39,10 @@ struct EncodedPair {
 // Tokens of a prompt and an answer that were told apart by the prompt's own number of tokens.
 struct SeparateAnswer {
   std::vector<int32_t> prompt, answer;
+  bool ready = false;  // as the row has them: nothing is added
 };
 
-// const and thread-safe.
+// Rows of ready tokens (TypedRow::answers) are given back as they are. const and thread-safe.
 class Encoder {
  public:
   Encoder(std::shared_ptr<const text::Tokenizer> tokenizer, EncoderOptions options);

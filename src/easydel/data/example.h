@@ -27,6 +27,8 @@ struct Column {
 
 // The column of weights in the loss, per token and parallel to the labels; examples without it have weight 1.
 inline constexpr const char* loss_weights = "weights";
+// Columns of an example as a whole: whether its answer is good, 1 or 0; how much better a pair's chosen answer is.
+inline constexpr const char *answer_is_good = "answer_is_good", *pair_margin = "margin";
 
 // `tokens` and `labels` are parallel; labels[i] is the token to be predicted at i, or no_label. Sequences are
 // concatenated: `lengths` adds up to tokens.size(). A plain row has one sequence, a packed row one per document (they

@@ -16,7 +16,40 @@ std::string names_of(const Value& fields) {
   return names.empty() ? "no fields" : join(names, ", ");
 }
 
+// A mark or a number of a row of tokens, as it is or as a list of one (mixture.save writes lists).
+Value single(const Value& value) { return value.is_list() && value.items.size() == 1 ? value.items[0] : value; }
+
+// A pair or a marked answer as ready tokens.
+std::optional<TypedRow> typed_answers(const Row& row, const FieldRules& rules) {
+  const auto is_meant = [&](RowKind kind) {
+    return rules.kind ? *rules.kind == kind : rules.taken.empty() || rules.taken.has(kind);
+  };
+  TypedRow out;
+  out.where = row.where;
+  if (is_meant(RowKind::preference) && has_token_pair(row) && !has(row.fields, "chosen")) {
+    out.kind = RowKind::preference;
+    if (const Value* const margin = row.fields.find("margin"); margin && (!margin->is_list() || !margin->items.empty()))
+      out.margin = single(*margin);
+  } else if (is_meant(RowKind::unpaired) && has_token_completion(row) && !has(row.fields, "completion")) {
+    out.kind = RowKind::unpaired;
+    if (!has(row.fields, "label")) no_field(row, "label", "give true for a good completion and false for a bad one");
+    out.label = mark_of(row, single(*row.fields.find("label")), "label");
+  } else {
+    return std::nullopt;
+  }
+  out.answers = std::make_shared<const TokenAnswers>(token_answers(row));
+  return out;
+}
+
 }  // namespace
+
+Value mark_of(const Row& row, const Value& value, const std::string& name) {
+  const auto number = value.as_int();
+  if (value.as_bool() || (number && (*number == 0 || *number == 1)))
+    return Value::boolean(value.as_bool().value_or(number == 1));
+  refuse(row.where, str("field '", name, "' holds ", to_yaml_flow(value), ", which is neither true nor false"),
+         "give true for a good completion and false for a bad one");
+}
 
 void no_field(const Row& row, const std::string& name, const std::string& remedy) {
   if (row.fields.find(name)) refuse(row.where, str("field '", name, "' is null"), "give it a value, or drop the row");
@@ -47,6 +80,7 @@ std::optional<TypedRow> typed_parts(const Row& row, const FieldRules& rules) {
     out.segments = *row.fields.find("segments");
     return out;
   }
+  if (std::optional<TypedRow> answers = typed_answers(row, rules)) return answers;
   if (rules.kind && *rules.kind != RowKind::tokens) return std::nullopt;
   if (!rules.kind && rules.taken.has(RowKind::labelled)) return std::nullopt;  // its words may be called tokens
   const std::string ids = ids_field(row, rules.tokens_field);

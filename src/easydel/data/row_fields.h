@@ -30,6 +30,8 @@ std::string missing_field(const Value& fields, RowKinds meant, std::optional<Row
 
 // The weight that the rules' field gives the row; 1 without such a field. UserError: it is not a weight.
 double weight_of(const Row& row, const FieldRules& rules);
+// Whether a completion or a step is good, as a boolean. UserError: the field holds neither one nor 0 or 1.
+Value mark_of(const Row& row, const Value& value, const std::string& name);
 // A row that is neither a text nor a conversation yet: ready tokens, or a text in segments. Nothing: it is another one.
 std::optional<TypedRow> typed_parts(const Row& row, const FieldRules& rules);
 

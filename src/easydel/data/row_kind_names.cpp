@@ -132,6 +132,7 @@ std::vector<std::string> fields_read(const FieldRules& rules) {
       out.insert(out.end(), names.begin(), names.end());
   out.insert(out.end(), media_fields.begin(), media_fields.end());
   out.insert(out.end(), token_fields.begin(), token_fields.end());
+  for (const auto& [name, older] : answer_fields) out.insert(out.end(), {name, older});
   out.insert(out.end(), {"input_ids", rules.tokens_field, rules.target_field});
   if (rules.weight_field) out.push_back(*rules.weight_field);
   if (rules.content_field) out.push_back(*rules.content_field);

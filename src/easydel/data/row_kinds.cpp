@@ -95,7 +95,7 @@ class Reader {
         break;
       case RowKind::unpaired:
         out.prompt = content("prompt"), out.completion = content("completion");
-        out.label = mark(*row_.fields.find("label"), "label");
+        out.label = mark_of(row_, *row_.fields.find("label"), "label");
         break;
       case RowKind::stepwise:
         put_steps(out);
@@ -275,15 +275,6 @@ class Reader {
     return nullptr;
   }
 
-  // Whether a completion or a step is good: a boolean, or 0 or 1.
-  Value mark(const Value& value, const std::string& name) const {
-    const auto number = value.as_int();
-    if (value.as_bool() || (number && (*number == 0 || *number == 1)))
-      return Value::boolean(value.as_bool().value_or(number == 1));
-    refuse(row_.where, str("field '", name, "' holds ", to_yaml_flow(value), ", which is neither true nor false"),
-           "give true for a good completion and false for a bad one");
-  }
-
   const Value& list(const char* name) const {
     const Value* const value = row_.fields.find(name);
     if (!value || value->is_null()) content(name);  // says what is missing
@@ -305,7 +296,7 @@ class Reader {
              "give one label for each step of 'completions'");
     if (row.completions.items.empty())
       refuse(row_.where, "'completions' is empty", "give at least one step, or drop the row");
-    for (Value& label : row.label.items) label = mark(label, "labels");
+    for (Value& label : row.label.items) label = mark_of(row_, label, "labels");
   }
 
   void put_contrast(TypedRow& row) const {

@@ -73,7 +73,9 @@ struct TypedRow {
   bool prompt_is_shared = false;
   std::vector<std::string> unused_texts;  // with prompt_is_shared: other fields that hold texts
   Value segments;                         // of RowKind::text: parts {label, text} that are learned or not; null: none
-  std::shared_ptr<const TokenRow> tokens = {};   // of RowKind::tokens
+  std::shared_ptr<const TokenRow> tokens = {};  // of RowKind::tokens
+  // Of preference and unpaired: ready tokens instead of texts; null: none.
+  std::shared_ptr<const TokenAnswers> answers = {};
   std::shared_ptr<const LearnRules> learn = {};  // of its inform; null: none
   double weight = 1;                             // in the loss
 };

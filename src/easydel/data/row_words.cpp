@@ -42,8 +42,14 @@ std::vector<std::string> words_of(const TypedRow& row) {
        {&row.text, &row.segments, &row.prompt, &row.completion, &row.chosen, &row.rejected, &row.reference,
         &row.completions, &row.query, &row.positive, &row.negatives, &row.text_pair})
     add_texts(*part, out);
-  if (row.tokens)
-    for (const int32_t id : row.tokens->ids) out.push_back(std::to_string(id));
+  const auto add_ids = [&](const std::vector<int32_t>& ids) {
+    for (const int32_t id : ids) out.push_back(std::to_string(id));
+  };
+  if (row.tokens) add_ids(row.tokens->ids);
+  if (row.answers)
+    for (const auto* ids : {&row.answers->prompt, &row.answers->completion, &row.answers->chosen,
+                            &row.answers->rejected, &row.answers->reference})
+      add_ids(*ids);
   return out;
 }
 

@@ -4,6 +4,9 @@
 #include <charconv>
 #include <cstdio>
 #include <map>
+#include <set>
+#include <string_view>
+#include <variant>
 
 #include "easydel/base/error.h"
 #include "easydel/base/file_listing.h"
@@ -17,48 +20,63 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Lists = std::vector<std::vector<int32_t>>;
+using Lists = std::vector<columnar::NumberList>;
 
 // An example as a row: named lists of numbers.
 class Table {
  public:
   Table(const std::string& where, const Dataset& dataset, const MixtureConfig& mixture, const SavedExamples& saved)
-      : where_(where), dataset_(dataset) {
+      : where_(where), dataset_(dataset), shifted_(saved.shifted) {
     bool packed = false, masked = false, continued = false;
+    std::set<std::string_view> given;
     for (int64_t i = 0; i < dataset.examples_count(); ++i) {
       const Example example = dataset.at(i);
-      if (example.find(loss_weights))
-        refuse(where, "saving weights of tokens is not built yet", "leave out weight_field and weights of messages");
       packed |= example.lengths.size() > 1;
-      size_t end = 0;
+      const std::vector<int32_t> labels = example.unshifted_labels(shifted_);
+      size_t begin = 0;
       for (const int32_t length : example.lengths) {
-        for (size_t k = end; k + 1 < end + size_t(length); ++k) masked |= example.labels[k] == no_label;
-        end += size_t(length);
-        continued |= length > 0 && example.labels[end - 1] != no_label;
+        for (size_t k = begin + 1; k < begin + size_t(length); ++k) masked |= labels[k] == no_label;
+        begin += size_t(length);
+        continued |= shifted_ && length > 0 && example.labels[begin - 1] != no_label;
       }
+      for (const SavedColumn& column : saved.columns)
+        if (column.when == SavedWhen::given && !column.numbers({example, i + 1, where_, shifted_}).empty())
+          given.insert(column.name);
     }
     for (const SavedColumn& column : saved.columns) {
       if (column.when == SavedWhen::with_attention_mask && !mixture.tokenization.return_attention_mask) continue;
       if (column.when == SavedWhen::packed && !packed) continue;
       if (column.when == SavedWhen::masked && !masked) continue;
       if (column.when == SavedWhen::continued && !continued) continue;
+      if (column.when == SavedWhen::given && !given.contains(column.name)) continue;
       columns_.push_back(column);
       names_.push_back(column.name.empty() ? mixture.tokenization.output_field : std::string(column.name));
     }
   }
   const std::vector<std::string>& names() const { return names_; }
+  std::vector<columnar::WriteOptions::Column> written_columns() const {
+    std::vector<columnar::WriteOptions::Column> out;
+    for (size_t i = 0; i < columns_.size(); ++i) out.push_back({names_[i], columns_[i].numbers != nullptr});
+    return out;
+  }
   int64_t rows() const { return dataset_.examples_count(); }
 
   Lists row(int64_t i) const {
     Lists out;
     const Example example = dataset_.at(i);
-    for (const SavedColumn& column : columns_) out.push_back(column.values({example, i + 1, where_}));
+    const SavedRow row{example, i + 1, where_, shifted_};
+    for (const SavedColumn& column : columns_)
+      if (column.numbers)
+        out.emplace_back(column.numbers(row));
+      else
+        out.emplace_back(column.values(row));
     return out;
   }
 
  private:
   std::string where_;
   const Dataset& dataset_;
+  bool shifted_;
   std::vector<SavedColumn> columns_;
   std::vector<std::string> names_;
 };
@@ -68,11 +86,14 @@ std::string json_row(const Table& table, int64_t i) {
   const Lists lists = table.row(i);
   for (size_t k = 0; k < lists.size(); ++k) {
     line += str(k ? ", " : "", to_json(Value::text(table.names()[k])), ": [");
-    char digits[16];
-    for (size_t n = 0; n < lists[k].size(); ++n) {
-      if (n) line += ", ";
-      line.append(digits, std::to_chars(digits, digits + sizeof digits, lists[k][n]).ptr);
-    }
+    const auto add_numbers = [&](const auto& numbers) {
+      char digits[32];
+      for (size_t n = 0; n < numbers.size(); ++n) {
+        if (n) line += ", ";
+        line.append(digits, std::to_chars(digits, digits + sizeof digits, numbers[n]).ptr);
+      }
+    };
+    std::visit(add_numbers, lists[k]);
     line += "]";
   }
   return line + "}";
@@ -86,7 +107,7 @@ bool is_columnar(const SaveConfig& save) {
 void write_file(const fs::path& file, const SaveConfig& save, const Table& table, int64_t begin, int64_t end) {
   if (is_columnar(save)) {
     const auto form = save.format == SaveFormat::parquet ? columnar::Form::parquet : columnar::Form::arrow;
-    const auto writer = columnar_library().write(file, {form, save.compression, table.names()});
+    const auto writer = columnar_library().write(file, {form, save.compression, table.written_columns()});
     for (int64_t i = begin; i < end; ++i) writer->row(table.row(i));
     return writer->commit();
   }
@@ -106,7 +127,8 @@ void write_file(const fs::path& file, const SaveConfig& save, const Table& table
 int64_t bytes_of_row(const SaveConfig& save, const Table& table, int64_t i) {
   if (!is_columnar(save)) return int64_t(json_row(table, i).size()) + 2;
   int64_t bytes = 0;
-  for (const auto& list : table.row(i)) bytes += 4 * int64_t(list.size() + 1);
+  for (const columnar::NumberList& list : table.row(i))
+    bytes += 4 * std::visit([](const auto& numbers) { return int64_t(numbers.size() + 1); }, list);
   return bytes;
 }
 
@@ -181,6 +203,7 @@ Value description_of(const Dataset& dataset, const SaveConfig& save, const Saved
   for (const std::string& name : table.names()) columns.items.push_back(Value::text(name));
   out.set("data", Value::text(dataset.fingerprint()));
   out.set("method", Value::text(saved.method));
+  if (!saved.shifted) out.set("labels_are_shifted", Value::boolean(false));
   out.set("columns", std::move(columns));
   out.set("format", Value::text(std::string(word_of(save.format))));
   if (is_columnar(save)) out.set("compression", config::Codec<decltype(save.compression)>::write(save.compression));

@@ -1,5 +1,7 @@
 #include "easydel/data/saved_columns.h"
 
+#include <algorithm>
+
 #include "easydel/base/error.h"
 
 namespace easydel::data {
@@ -42,7 +44,35 @@ std::vector<int32_t> saved_attention_mask(const SavedRow& row) {
 }
 std::vector<int32_t> saved_lengths(const SavedRow& row) { return row.example.lengths; }
 
-std::vector<int32_t> saved_labels(const SavedRow& row) { return row.example.unshifted_labels(/*shifted=*/true); }
+std::vector<int32_t> saved_labels(const SavedRow& row) { return row.example.unshifted_labels(row.shifted); }
+
+std::vector<float> saved_weights(const SavedRow& row) {
+  return row.example.find(loss_weights) ? row.example.unshifted_weights(row.shifted) : std::vector<float>();
+}
+
+std::vector<float> saved_next_weights(const SavedRow& row) {
+  const Column* const weights = row.example.find(loss_weights);
+  std::vector<float> out;
+  if (!weights || !row.shifted) return out;
+  size_t end = 0;
+  for (const int32_t length : row.example.lengths) {
+    end += size_t(length);
+    out.push_back(std::get<std::vector<float>>(weights->values)[end - 1]);
+  }
+  if (std::ranges::all_of(out, [](float weight) { return weight == 1; })) out.clear();
+  return out;
+}
+
+std::vector<int32_t> saved_mark(const SavedRow& row) {
+  const Column* const mark = row.example.find(answer_is_good);
+  check(mark, "an answer that is neither good nor bad");
+  return {int32_t(std::get<std::vector<int64_t>>(mark->values)[0])};
+}
+
+std::vector<float> saved_margin(const SavedRow& row) {
+  const Column* const margin = row.example.find(pair_margin);
+  return margin ? std::get<std::vector<float>>(margin->values) : std::vector<float>();
+}
 
 std::vector<int32_t> saved_next_labels(const SavedRow& row) {
   std::vector<int32_t> out;

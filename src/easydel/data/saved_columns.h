@@ -17,6 +17,7 @@ struct SavedRow {
   const Example& example;
   int64_t number;            // from 1, for messages
   const std::string& where;  // the section that asks for the files, for messages
+  bool shifted = true;       // a label is the token after its own, else its own
 };
 
 enum class SavedWhen : uint8_t {
@@ -24,13 +25,15 @@ enum class SavedWhen : uint8_t {
   with_attention_mask,  // tokenization.return_attention_mask
   packed,               // some example has several sequences
   masked,               // some token after the first of its sequence is not learned
-  continued             // the last token of some sequence has a label: its document goes on in another row
+  continued,            // the last token of some sequence has a label: its document goes on in another row
+  given                 // some example has numbers for it
 };
 
 struct SavedColumn {
   std::string_view name;  // empty: tokenization.output_field
   std::vector<int32_t> (*values)(const SavedRow& row);
   SavedWhen when = SavedWhen::always;
+  std::vector<float> (*numbers)(const SavedRow& row) = nullptr;  // a column of these instead of values
 };
 
 std::vector<int32_t> saved_tokens(const SavedRow& row);
@@ -38,6 +41,10 @@ std::vector<int32_t> saved_attention_mask(const SavedRow& row);  // a 1 for each
 std::vector<int32_t> saved_lengths(const SavedRow& row);         // tokens of each sequence
 std::vector<int32_t> saved_labels(const SavedRow& row);          // not shifted; no_label: not learned
 std::vector<int32_t> saved_next_labels(const SavedRow& row);     // of each sequence: its last token's label
+std::vector<float> saved_weights(const SavedRow& row);           // of each token in the loss; empty: all 1
+std::vector<float> saved_next_weights(const SavedRow& row);      // of saved_next_labels; empty: all 1
+std::vector<int32_t> saved_mark(const SavedRow& row);            // of an answer: 1 if it is good, else 0
+std::vector<float> saved_margin(const SavedRow& row);            // of a pair; empty: none
 // Of pairs: both sequences begin with the prompt, which is not learned. UserError if max_length cut the two prompts
 // differently.
 std::vector<int32_t> saved_prompt(const SavedRow& row);
@@ -49,10 +56,13 @@ std::vector<int32_t> saved_first_whole(const SavedRow& row);   // a whole sequen
 std::vector<int32_t> saved_second_whole(const SavedRow& row);
 
 inline constexpr std::array sequence_columns{
-    SavedColumn{"", saved_tokens}, SavedColumn{"attention_mask", saved_attention_mask, SavedWhen::with_attention_mask},
+    SavedColumn{"", saved_tokens},
+    SavedColumn{"attention_mask", saved_attention_mask, SavedWhen::with_attention_mask},
     SavedColumn{"labels", saved_labels, SavedWhen::masked},
     SavedColumn{"seq_lengths", saved_lengths, SavedWhen::packed},
-    SavedColumn{"next_labels", saved_next_labels, SavedWhen::continued}};
+    SavedColumn{"next_labels", saved_next_labels, SavedWhen::continued},
+    SavedColumn{"weights", nullptr, SavedWhen::given, saved_weights},
+    SavedColumn{"next_weights", nullptr, SavedWhen::given, saved_next_weights}};
 // Under TRL's names.
 inline constexpr std::array pair_columns{SavedColumn{"prompt_ids", saved_prompt},
                                          SavedColumn{"chosen_ids", saved_chosen},
@@ -61,17 +71,20 @@ inline constexpr std::array pair_columns{SavedColumn{"prompt_ids", saved_prompt}
 inline constexpr std::array triple_columns{
     SavedColumn{"prompt_ids", saved_prompt}, SavedColumn{"chosen_ids", saved_chosen},
     SavedColumn{"rejected_ids", saved_rejected}, SavedColumn{"reference_ids", saved_third}};
-// Of one answer with its prompt.
+// Of one marked answer with its prompt.
 inline constexpr std::array answer_columns{SavedColumn{"prompt_ids", saved_first_prompt},
-                                           SavedColumn{"completion_ids", saved_chosen}};
+                                           SavedColumn{"completion_ids", saved_chosen},
+                                           SavedColumn{"label", saved_mark}};
 // Of pairs that are learned as a whole.
 inline constexpr std::array whole_pair_columns{SavedColumn{"chosen_ids", saved_first_whole},
-                                               SavedColumn{"rejected_ids", saved_second_whole}};
+                                               SavedColumn{"rejected_ids", saved_second_whole},
+                                               SavedColumn{"margin", nullptr, SavedWhen::given, saved_margin}};
 
 // What is written of a method's examples.
 struct SavedExamples {
   std::string method;                    // for messages
   std::span<const SavedColumn> columns;  // none: they cannot be saved
+  bool shifted = true;                   // as SavedRow
 };
 
 }  // namespace easydel::data

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string_view>
 
 #include "easydel/base/error.h"
 #include "easydel/data/example.h"
@@ -83,14 +84,45 @@ void keep(std::vector<T>& list, const std::vector<uint8_t>& kept) {
   list.resize(out);
 }
 
+bool has_ids(const Row& row, const std::string& name) {
+  const Value* const value = row.fields.find(name);
+  return value && value->is_list() && !value->items.empty() && value->items[0].as_int();
+}
+
+// The name under which the row has the ids of an answer; empty: it has none.
+std::string answer_field(const Row& row, std::string_view field) {
+  const auto names = std::ranges::find(answer_fields, field, [](const auto& pair) { return pair.first; });
+  for (const char* name : {names->first, names->second})
+    if (has_ids(row, name)) return name;
+  return "";
+}
+
 }  // namespace
 
 std::string ids_field(const Row& row, const std::string& tokens_field) {
-  for (const std::string& name : {tokens_field, std::string("input_ids")}) {
-    const Value* const value = row.fields.find(name);
-    if (value && value->is_list() && !value->items.empty() && value->items[0].as_int()) return name;
-  }
+  for (const std::string& name : {tokens_field, std::string("input_ids")})
+    if (has_ids(row, name)) return name;
   return "";
+}
+
+bool has_token_pair(const Row& row) {
+  return !answer_field(row, "chosen_ids").empty() && !answer_field(row, "rejected_ids").empty();
+}
+
+bool has_token_completion(const Row& row) {
+  return !answer_field(row, "prompt_ids").empty() && !answer_field(row, "completion_ids").empty();
+}
+
+TokenAnswers token_answers(const Row& row) {
+  const NumberLists reader(row);
+  TokenAnswers out;
+  const auto numbers = [&](const char* field) {
+    const std::string name = answer_field(row, field);
+    return name.empty() ? std::vector<int32_t>() : reader.numbers(name, 0, "is not a token id");
+  };
+  out.prompt = numbers("prompt_ids"), out.completion = numbers("completion_ids");
+  out.chosen = numbers("chosen_ids"), out.rejected = numbers("rejected_ids"), out.reference = numbers("reference_ids");
+  return out;
 }
 
 TokenRow token_row(const Row& row, const std::string& ids_field) {
@@ -101,6 +133,7 @@ TokenRow token_row(const Row& row, const std::string& ids_field) {
   out.lengths = reader.numbers("seq_lengths", 1, "is not a length");
   out.next_labels = reader.numbers("next_labels", no_label, "is neither a token id nor -100");
   out.weights = reader.weights("weights");
+  out.next_weights = reader.weights("next_weights");
   const size_t tokens = out.ids.size();
   reader.same_length("labels", out.labels, tokens);
   reader.same_length("weights", out.weights, tokens);
@@ -116,6 +149,8 @@ TokenRow token_row(const Row& row, const std::string& ids_field) {
     refuse(row.where, str("'seq_lengths' do not add up to the row's ", tokens, " tokens"));
   if (!out.next_labels.empty() && out.next_labels.size() != std::max<size_t>(out.lengths.size(), 1))
     refuse(row.where, "'next_labels' has another number of entries than 'seq_lengths'");
+  if (!out.next_weights.empty() && out.next_weights.size() != out.next_labels.size())
+    refuse(row.where, "'next_weights' has another number of entries than 'next_labels'");
   const std::vector<uint8_t> attended = reader.mask("attention_mask");
   reader.same_length("attention_mask", attended, tokens);
   if (std::ranges::find(attended, 0) == attended.end()) return out;

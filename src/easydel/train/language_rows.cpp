@@ -78,7 +78,7 @@ data::Prepared LanguageRows::prepare(const data::TypedRow& given) const {
   if (!options_.packed) out.cut_tokens = truncate(learned, row);
   data::Example example;
   add(example, learned, {int32_t(learned.ids.size())});
-  return finished(std::move(out), std::move(example), learned.weights, row);
+  return finished(std::move(out), std::move(example), weights_of_labels(learned.weights), row);
 }
 
 data::Prepared LanguageRows::prepare_tokens(const data::TypedRow& row) const {
@@ -108,14 +108,24 @@ data::Prepared LanguageRows::prepare_tokens(const data::TypedRow& row) const {
   // Labels may be other tokens than the ids.
   for (size_t i = shift; i < labels.size(); ++i)
     if (example.labels[i - shift] != data::no_label) example.labels[i - shift] = labels[i];
+  std::vector<float> weights = weights_of_labels(learned.weights);
   if (!tokens.next_labels.empty() && out.cut_tokens == 0 && shift == 1) {
+    if (weights.empty() && !tokens.next_weights.empty()) weights.assign(example.tokens.size(), 1);
     size_t end = 0;
     for (size_t s = 0; s < lengths.size(); ++s) {
       end += size_t(lengths[s]);
       example.labels[end - 1] = tokens.next_labels[s];
+      if (!weights.empty()) weights[end - 1] = tokens.next_weights.empty() ? 1 : tokens.next_weights[s];
     }
   }
-  return finished(std::move(out), std::move(example), learned.weights, row);
+  return finished(std::move(out), std::move(example), std::move(weights), row);
+}
+
+std::vector<float> LanguageRows::weights_of_labels(const std::vector<float>& weights) const {
+  if (!shifted_ || weights.empty()) return weights;
+  std::vector<float> out(weights.begin() + 1, weights.end());
+  out.push_back(1);
+  return out;
 }
 
 void LanguageRows::add(data::Example& example, const Learned& learned, const std::vector<int32_t>& lengths) const {
@@ -137,16 +147,14 @@ data::Prepared LanguageRows::finished(data::Prepared out, data::Example example,
       example.labels, [&](int32_t label) { return label == ignored_label_; }, data::no_label);
   if (weights.empty() && row.weight != 1) weights.assign(example.tokens.size(), 1);
   if (!weights.empty()) {
-    std::vector<float> of_labels(weights.size(), 1);  // beside the labels, so shifted as they are
-    const size_t shift = shifted_ ? 1 : 0;
-    for (size_t i = shift; i < weights.size(); ++i) of_labels[i - shift] = weights[i] * float(row.weight);
     bool is_plain = true;
-    for (size_t i = 0; i < of_labels.size(); ++i) {
-      if (of_labels[i] == 0) example.labels[i] = data::no_label;
-      if (example.labels[i] == data::no_label) of_labels[i] = 1;
-      is_plain &= of_labels[i] == 1;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      weights[i] *= float(row.weight);
+      if (weights[i] == 0) example.labels[i] = data::no_label;
+      if (example.labels[i] == data::no_label) weights[i] = 1;
+      is_plain &= weights[i] == 1;
     }
-    if (!is_plain) example.set({data::loss_weights, data::Column::Per::token, std::move(of_labels)});
+    if (!is_plain) example.set({data::loss_weights, data::Column::Per::token, std::move(weights)});
   }
   if (example.labelled() > 0) out.example = std::move(example);
   return out;

@@ -40,7 +40,9 @@ class LanguageRows {
   bool keeps_start() const { return common_.truncation_mode == Truncation::keep_start; }
   int64_t truncate(Learned& learned, const data::TypedRow& row) const;
   void add(data::Example& example, const Learned& learned, const std::vector<int32_t>& lengths) const;
-  // Applies weights: 0 is a mask; a row whose weights are all 1 has none.
+  // Weights of tokens as weights of the labels, which may be shifted.
+  std::vector<float> weights_of_labels(const std::vector<float>& weights) const;
+  // Applies the labels' weights: 0 is a mask; a row whose weights are all 1 has none.
   data::Prepared finished(data::Prepared out, data::Example example, std::vector<float> weights,
                           const data::TypedRow& row) const;
 

@@ -29,10 +29,18 @@ data::Prepared prepared_marks(const data::TypedRow& row,
   if (row.kind == data::RowKind::unpaired) return prepare(row);
   data::TypedRow one = row;
   one.kind = data::RowKind::unpaired;
+  // Of ready tokens, the answer that is the completion.
+  const auto answer = [&](std::vector<int32_t> data::TokenAnswers::*ids) {
+    if (row.answers)
+      one.answers = std::make_shared<const data::TokenAnswers>(
+          data::TokenAnswers{row.answers->prompt, (*row.answers).*ids, {}, {}, {}});
+  };
   one.completion = row.chosen;
+  answer(&data::TokenAnswers::chosen);
   one.label = Value::boolean(true);
   data::Prepared out = prepare(one);
   one.completion = row.rejected;
+  answer(&data::TokenAnswers::rejected);
   one.label = Value::boolean(false);
   data::Prepared bad = prepare(one);
   out.cut_tokens += bad.cut_tokens;

@@ -5,8 +5,9 @@
 
 namespace easydel::train {
 
-// Columns of an example: whether its answer is good, 1 or 0; how many of its tokens are the prompt.
-inline constexpr const char *answer_is_good = "answer_is_good", *prompt_tokens = "prompt_tokens";
+using data::answer_is_good;
+// Column of an example: how many of its tokens are the prompt.
+inline constexpr const char* prompt_tokens = "prompt_tokens";
 
 // What kto and bco report of their answers; all [answers] but `scores`.
 struct MarkedAnswers {

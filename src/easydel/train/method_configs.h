@@ -67,7 +67,9 @@ struct TrainerSection {
   const MethodFacts& facts() const { return method().facts; }
   DataKeys data_keys() const;
   bool has_reference() const;  // the run compares with a frozen model: reference_model, or the model as it starts
-  data::SavedExamples saved_examples() const { return {common.trainer_type, facts().saves}; }
+  data::SavedExamples saved_examples() const {
+    return {common.trainer_type, facts().saves, !facts().token_loss || common.loss().shift_tokens};
+  }
 
   // The method's own keys, by their type.
   template <class Config>

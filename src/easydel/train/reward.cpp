@@ -11,8 +11,6 @@
 namespace easydel::train {
 namespace {
 
-constexpr const char* margin = "margin";  // a column of the examples: how much better the chosen answer is
-
 class Reward final : public Method {
  public:
   explicit Reward(const Setting& setting)
@@ -33,7 +31,7 @@ class Reward final : public Method {
     if (!row.margin.is_null()) {
       if (!row.margin.as_double())
         refuse(row.where, str("field 'margin' holds ", to_yaml_flow(row.margin), ", which is not a number"));
-      example.set({margin, data::Column::Per::example, std::vector<float>{float(*row.margin.as_double())}});
+      example.set({data::pair_margin, data::Column::Per::example, std::vector<float>{float(*row.margin.as_double())}});
     }
     out.example = std::move(example);
     return out;
@@ -55,7 +53,7 @@ class Reward final : public Method {
     const Tensor scores = head->scores(outputs.hidden, batch.tokens, pass).squeeze(1);
     const Halves rewards = halves(scores);
     Tensor difference = rewards.chosen - rewards.rejected;
-    if (batch.has(margin)) difference = difference - batch.column(margin).to(scores.device());
+    if (batch.has(data::pair_margin)) difference = difference - batch.column(data::pair_margin).to(scores.device());
     Loss out;
     out.sum = -at::log_sigmoid(difference).mean() * batch.weight;
     if (config_.center_rewards_coefficient)
