@@ -63,8 +63,9 @@ class SavedRows : public testing::TestWithParam<Saved> {
 };
 
 void expect_equal(const data::Dataset& source, const data::Dataset& saved) {
-  if (source.report().packing.rows == 0)  // else it is about the documents, too
+  if (source.report().packing.rows == 0) {  // else it is about the documents, too
     EXPECT_EQ(saved.fingerprint(), source.fingerprint());
+  }
   ASSERT_EQ(saved.examples_count(), source.examples_count());
   for (int64_t i = 0; i < source.examples_count(); ++i) {
     const data::Example a = source.at(i), b = saved.at(i);
