@@ -336,9 +336,9 @@ TEST(Engine, RefusesRequestsThatItCannotServe) {
             "logit_bias: has the token id 9999; the model's vocabulary has 512\n    use the model's own tokenizer");
   EXPECT_EQ(refused([](Request& r) {
               r.sampling.extra_args = Value::map();
-              r.sampling.extra_args.set("num_beams", Value::integer(4));
+              r.sampling.extra_args.set("output_scores", Value::boolean(true));
             }),
-            "extra_args.num_beams: is not built yet for the engine\n    use `easydel generate`");
+            "extra_args.output_scores: is not built yet for the engine\n    use `easydel generate`");
   EXPECT_EQ(refused([](Request& r) { r.prompt = Conversation{parse_json(R"([{"role": "user", "content": "x"}])")}; }),
             "messages: the model has no chat template\n    give a prompt, or model.chat_template");
   EXPECT_EQ(refused([](Request& r) { r.sampling.temperature = 1, r.sampling.n = int64_t(1) << 40; }),

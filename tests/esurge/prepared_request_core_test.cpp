@@ -103,8 +103,14 @@ TEST(PreparedRequest, RefusesWhatTheModelDoesNotHave) {
             "stop_token_ids: has the token id 512; the model's vocabulary has 512" + own);
   EXPECT_EQ(problem(R"({"messages": [{"role": "user", "content": "a"}]})"),
             "messages: the model has no chat template\n    give a prompt, or model.chat_template");
-  EXPECT_EQ(problem(R"({"prompt": "a", "sampling": {"extra_args": {"num_beams": 2}}})"),
-            "extra_args.num_beams: is not built yet for the engine\n    use `easydel generate`");
+  EXPECT_EQ(problem(R"({"prompt": "a", "sampling": {"extra_args": {"output_logits": true}}})"),
+            "extra_args.output_logits: is not built yet for the engine\n    use `easydel generate`");
+  EXPECT_EQ(problem(R"({"prompt": "a", "sampling": {"n": 3, "extra_args": {"num_beams": 2}}})"),
+            "n: 3 is more than num_beams 2\n    raise num_beams or lower n");
+  EXPECT_EQ(problem(R"({"prompt": "a", "sampling": {"best_of": 2, "extra_args": {"num_beams": 2}}})"),
+            "best_of: a beam search returns its best beams by itself\n    leave it out");
+  EXPECT_EQ(problem(R"({"prompt": "a", "sampling": {"logprobs": 2, "extra_args": {"num_beams": 2}}})"),
+            "logprobs: of a beam search are not built yet for the engine\n    leave them out");
 }
 
 TEST(PreparedRequest, ChecksParametersThatCodeHasSet) {

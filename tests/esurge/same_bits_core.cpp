@@ -32,6 +32,7 @@ std::string bits_of(const RequestOutput& output) {
   for (const CompletionOutput& one : output.outputs) {
     text += str("\n", one.finish_reason ? name_of(*one.finish_reason) : "open", " '", one.text, "'");
     for (const TokenId id : one.token_ids) text += str(" ", id);
+    if (one.score) text += str(" score ", std::bit_cast<uint32_t>(*one.score));
     text += str(" sum ", std::bit_cast<uint64_t>(one.cumulative_logprob));
     add(one.logprobs);
   }
@@ -134,6 +135,16 @@ std::vector<Request> SameBits::requests(Random& random, int64_t count) const {
       sampling.stop_token_ids = {2};
       sampling.allowed_token_ids.reset();
     }
+  }
+  for (Request& request : out) {
+    if (!random.chance(15)) continue;
+    SamplingParams& sampling = request.sampling;
+    const int64_t beams = random.from(2, 4);
+    sampling.extra_args = Value::map();
+    sampling.extra_args.set("num_beams", Value::integer(beams));
+    sampling.n = random.from(1, beams);
+    sampling.best_of.reset(), sampling.logprobs.reset();
+    sampling.skip_special_tokens = true;  // so that stop strings are those of the Generator
   }
   return out;
 }

@@ -167,6 +167,7 @@ TEST_P(SameBits, AreTheTokensOfTheGenerator) {
     engine.add(asked[i], [&outputs, i](RequestOutput output) { outputs[i] = std::move(output); });
   while (engine.step()) {
   }
+  int64_t beams = 0;
   for (size_t i = 0; i < asked.size(); ++i) {
     generation::Request request{std::get<std::vector<TokenId>>(asked[i].prompt), asked[i].sampling.generation()};
     request.config.num_return_sequences = asked[i].sampling.n;
@@ -178,11 +179,16 @@ TEST_P(SameBits, AreTheTokensOfTheGenerator) {
       std::vector<TokenId> tokens = expected[c].tokens;
       if (expected[c].end) tokens.push_back(*expected[c].end);
       EXPECT_EQ(outputs[i].outputs[c].token_ids, tokens) << "request " << i << ", choice " << c;
+      if (outputs[i].outputs[c].score) {
+        ++beams;
+        EXPECT_EQ(*outputs[i].outputs[c].score, expected[c].score);
+      }
       if (asked[i].sampling.skip_special_tokens) {
         EXPECT_EQ(outputs[i].outputs[c].text, expected[c].text);
       }
     }
   }
+  EXPECT_GT(beams, 0);
 }
 
 TEST_P(SameBits, AreTheLogProbabilitiesOfTheTrainersForward) {
@@ -191,6 +197,7 @@ TEST_P(SameBits, AreTheLogProbabilitiesOfTheTrainersForward) {
   const bool roles = engine.info().options.layout.roles_matter;
   for (Request& request : requests(random, 12)) {
     SamplingParams& sampling = request.sampling;
+    if (sampling.num_beams() > 1) continue;
     sampling.logprobs = 0, sampling.prompt_logprobs = 0, sampling.logprobs_mode = LogprobsMode::raw;
     RequestOutput output;
     engine.add(request, [&](RequestOutput last) { output = std::move(last); });

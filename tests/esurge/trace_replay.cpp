@@ -72,6 +72,7 @@ SchedulerRequest request_of(const Value& line) {
               integer(line, "frequency_class")};
   out.deadline = number(line, "deadline");
   out.max_cached_tokens = integer(line, "max_cached_tokens");
+  out.beams = boolean(line, "beams");
   return out;
 }
 
@@ -93,6 +94,15 @@ void make_call(Scheduler& scheduler, const Value& line) {
     scheduler.propose({integer(line, "request"), integer(line, "choice")}, integer(line, "drafts"));
   } else if (call == "abort") {
     scheduler.abort(integer(line, "request"));
+  } else if (call == "stop") {
+    scheduler.stop(integer(line, "request"));
+  } else if (call == "continue_beams") {
+    std::vector<BeamStep> steps;
+    for (const TokenId token : tokens(at(line, "tokens"))) steps.push_back({0, token});
+    const std::vector<TokenId> parents = tokens(at(line, "parents"));
+    if (parents.size() != steps.size()) broken("a beam has no parent");
+    for (size_t i = 0; i < steps.size(); ++i) steps[i].parent = parents[i];
+    scheduler.continue_beams(integer(line, "request"), steps);
   } else if (call == "pause") {
     scheduler.pause(boolean(line, "destroy_pages"));
   } else if (call == "resume") {

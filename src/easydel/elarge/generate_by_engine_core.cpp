@@ -51,6 +51,7 @@ Generated generated(size_t prompt, const esurge::RequestOutput& output, const es
   got.new_tokens = one.num_generated_tokens - (std::holds_alternative<text::TokenId>(one.stop_reason) ? 1 : 0);
   got.tokens.assign(one.token_ids.begin(), one.token_ids.begin() + std::ptrdiff_t(got.new_tokens));
   got.finish_reason = reason_of(output, one);
+  got.score = one.score;
   got.prefill_seconds = output.first_token_time.value_or(0);
   got.decode_seconds = output.time_spent_generating;
   return got;

@@ -15,6 +15,10 @@ void choose(Draw& draw) try {
     draw.result.tokens = {draw.request->add_score(draw.rows[0])};
     return;
   }
+  if (draw.request->beams) {
+    draw.request->beams->add_scores(draw.result.id.choice, draw.answer->beam_scores(draw.rows[0]));
+    return;
+  }
   const std::vector<TokenId>& drafts = draw.answer->drafts();
   for (size_t i = 0; i < draw.rows.size(); ++i) {
     const TokenId token = draw.answer->choose(draw.rows[i]);
@@ -172,8 +176,46 @@ void StepEngine::Parts::run(const StepPlan& plan) {
     }
 }
 
-std::vector<StepResult> StepEngine::Parts::results(const StepPlan& plan) {
+// The beams of requests whose scores are all there now.
+std::vector<StepEngine::Parts::BeamsToContinue> StepEngine::Parts::advance_beams() {
+  std::vector<BeamsToContinue> out;
+  for (const Draw& draw : draws)
+    if (LiveRequest& request = *draw.request;
+        request.beams && request.error.empty() && draw.error.empty() && request.beams->has_all_scores())
+      out.push_back({&request, request.beams->advance()});
+  return out;
+}
+
+void StepEngine::Parts::continue_beams(const std::vector<BeamsToContinue>& all) {
+  for (const auto& [request, steps] : all) {
+    if (!request->error.empty()) continue;
+    const auto count = int64_t(request->answers.size());
+    count_tokens(*request, count);
+    for (int64_t choice = 0; choice < count; ++choice)
+      request->answers[size_t(choice)]->set_tokens(request->beams->tokens(choice));
+    if (steps.empty())
+      scheduler.stop(request->id);
+    else
+      scheduler.continue_beams(request->id, steps);
+  }
+}
+
+void StepEngine::Parts::count_tokens(LiveRequest& request, int64_t count) {
   const double time = now();
+  metrics.generated_tokens += count;
+  rate.add(time, count);
+  if (!request.first_token) {
+    request.first_token = time;
+    metrics.first_token_seconds.observe(time - request.arrived);
+    metrics.prefill_seconds.observe(time - *request.admitted);
+  } else {
+    metrics.between_tokens_seconds.observe(time - *request.last_token);
+  }
+  request.last_token = time;
+  request.changed = true;
+}
+
+std::vector<StepResult> StepEngine::Parts::results(const StepPlan& plan) {
   for (Draw& draw : draws) {
     if (!draw.error.empty()) fail(*draw.request, draw.error);
     const Answer::Measured measured = draw.answer->take_measured();
@@ -186,17 +228,7 @@ std::vector<StepResult> StepEngine::Parts::results(const StepPlan& plan) {
       draw.answer->verified(tried, count - 1);
       metrics.draft_tokens += tried, metrics.accepted_draft_tokens += count - 1;
     }
-    metrics.generated_tokens += count;
-    rate.add(time, count);
-    if (!draw.request->first_token) {
-      draw.request->first_token = time;
-      metrics.first_token_seconds.observe(time - draw.request->arrived);
-      metrics.prefill_seconds.observe(time - *draw.request->admitted);
-    } else {
-      metrics.between_tokens_seconds.observe(time - *draw.request->last_token);
-    }
-    draw.request->last_token = time;
-    draw.request->changed = true;
+    count_tokens(*draw.request, count);
   }
   std::vector<StepResult> out;
   size_t at = 0;
@@ -272,12 +304,14 @@ bool StepEngine::step() {
   }
   const Clock::time_point began = Clock::now();
   p.run(plan);
+  const auto beams = p.advance_beams();
   {
     const std::lock_guard lock(p.mutex);
     for (const auto& request : p.requests)
       if (std::ranges::find(p.touched, request) == p.touched.end()) p.touched.push_back(request);
     const std::vector<StepResult> results = p.results(plan);
     p.scheduler.finish(results);
+    p.continue_beams(beams);
     for (const auto& request : p.requests)
       if (!request->error.empty()) p.scheduler.abort(request->id);
     if (std::exchange(p.failed, false)) p.forget_pages();

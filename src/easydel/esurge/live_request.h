@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "easydel/esurge/beam_answers.h"
 #include "easydel/esurge/model_runner.h"
 #include "easydel/esurge/prepared_request.h"
 #include "easydel/esurge/prompt_lookup.h"
@@ -33,9 +35,13 @@ class Answer {
   // The prompt, and the tokens that came.
   const std::vector<TokenId>& tokens() const { return tokens_; }
   int64_t generated() const { return int64_t(tokens_.size()) - prepared_.prompt_tokens(); }
+  std::optional<FinishReason> reason() const { return reason_; }
   bool ended() const { return reason_.has_value(); }
   bool stopped() const { return reason_ == FinishReason::stop; }
 
+  // Of a beam: its scores of each next token, and its tokens when they change. UserError as choose().
+  std::vector<float> beam_scores(const ScoredRow& row) const;
+  void set_tokens(std::vector<TokenId> tokens) { tokens_ = std::move(tokens); }
   // Chooses the next token from a row and adds it. UserError: the row or the constraint allows none.
   TokenId choose(const ScoredRow& row);
   // The tokens that are speculated for the next step, in which `rows` tokens are computed without any.
@@ -99,6 +105,7 @@ struct LiveRequest {
   const PreparedRequest prepared;
   OnOutput on_output;
   std::vector<std::unique_ptr<Answer>> answers;  // by choice
+  std::unique_ptr<BeamAnswers> beams;            // what `answers` become in a beam search; else null
   std::vector<TokenLogprobs> prompt_logprobs;    // of the tokens after the first
   generation::TokenScores scores = {};           // of the continuation
   std::string error = {};

@@ -11,6 +11,14 @@
 
 namespace easydel::esurge {
 
+namespace {
+
+[[noreturn]] void refuse_scores() {
+  refuse("model", "its scores are not numbers (NaN)", "its weights contain NaN, or their values overflow the dtype");
+}
+
+}  // namespace
+
 Answer::Answer(const PreparedRequest& prepared, int64_t choice, std::shared_ptr<const text::Tokenizer> tokenizer,
                int64_t vocabulary, const DraftOptions& lookup, bool measures)
     : prepared_(prepared),
@@ -26,7 +34,8 @@ Answer::Answer(const PreparedRequest& prepared, int64_t choice, std::shared_ptr<
   if (tokenizer && sampling.detokenize)
     text_.emplace(std::move(tokenizer), prepared.stops, prepared.scheduled.prompt,
                   generation::AnswerText::Options{sampling.skip_special_tokens, sampling.include_stop_str_in_output});
-  if (lookup.max_drafts > 0 && !lookup.by_model) lookup_.emplace(lookup.min_ngram, lookup.max_ngram);
+  if (lookup.max_drafts > 0 && !lookup.by_model && !prepared.scheduled.beams)
+    lookup_.emplace(lookup.min_ngram, lookup.max_ngram);
 }
 
 const std::vector<TokenId>& Answer::propose(int64_t rows) {
@@ -40,7 +49,7 @@ const std::vector<TokenId>& Answer::propose(int64_t rows) {
 }
 
 int64_t Answer::wanted_drafts(int64_t rows) {
-  if (ended() || generated() == 0) return 0;
+  if (ended() || generated() == 0 || prepared_.scheduled.beams) return 0;
   const int64_t count = draft_count_.next(rows);
   if (count == 0) draft_count_.record(0, 0);
   return count;
@@ -67,14 +76,24 @@ TokenId Answer::guess(std::span<const float> logits, std::span<const TokenId> dr
   return pick(processed(logits, history), history.size());
 }
 
+std::vector<float> Answer::beam_scores(const ScoredRow& row) const {
+  const auto size = std::min(row.logits.size(), size_t(vocabulary_));
+  std::vector<float> scores(row.logits.begin(), row.logits.begin() + ptrdiff_t(size));
+  scores.resize(size_t(vocabulary_), generation::never_drawn);
+  generation::log_softmax(scores);
+  if (std::isnan(scores.front()) && std::isnan(scores.back()) && !prepared_.config.remove_invalid_values)
+    refuse_scores();
+  apply(chain_, {tokens_, prepared_.scheduled.prompt.size()}, scores);
+  return scores;
+}
+
 TokenId Answer::choose(const ScoredRow& row) {
   const SamplingParams& sampling = prepared_.request.sampling;
   const std::span<const float> scores = processed(row.logits, tokens_);
   const TokenId token = pick(scores, tokens_.size());
   const float logprob = row_logprob(row.logits, token);
   // One NaN or infinity in the row shows in every log-probability of it.
-  if (!std::isfinite(logprob) && !prepared_.config.remove_invalid_values)
-    refuse("model", "its scores are not numbers (NaN)", "its weights contain NaN, or their values overflow the dtype");
+  if (!std::isfinite(logprob) && !prepared_.config.remove_invalid_values) refuse_scores();
   cumulative_logprob_ += double(logprob);
   if (measures_) measured_.entropies.push_back(row_entropy(row.logits)), measured_.surprises.push_back(-logprob);
   if (sampling.logprobs)
@@ -148,6 +167,7 @@ LiveRequest::LiveRequest(RequestId own_id, PreparedRequest own, OnOutput listene
   unended = prepared.scheduled.choices;
   for (int64_t choice = 0; choice < unended; ++choice)
     answers.push_back(std::make_unique<Answer>(prepared, choice, tokenizer, vocabulary, lookup, measures));
+  if (prepared.scheduled.beams) beams = std::make_unique<BeamAnswers>(prepared, tokenizer);
 }
 
 std::optional<int64_t> LiveRequest::scored_from() const {
@@ -191,10 +211,15 @@ void LiveRequest::end(const SequenceEnd& end) {
 bool LiveRequest::has_output() const {
   if (unended == 0) return true;
   const SamplingParams& sampling = prepared.request.sampling;
-  return changed && sampling.output_kind != OutputKind::final_only && sampling.choices_drawn() == sampling.n;
+  return changed && !beams && sampling.output_kind != OutputKind::final_only && sampling.choices_drawn() == sampling.n;
 }
 
 std::vector<CompletionOutput> LiveRequest::outputs(bool finished) {
+  if (beams) {
+    const std::optional<FinishReason> reason = answers[0]->reason();
+    const bool own = !reason || *reason == FinishReason::stop || *reason == FinishReason::length;
+    return beams->outputs(own ? std::nullopt : reason);
+  }
   const SamplingParams& sampling = prepared.request.sampling;
   std::vector<size_t> order(answers.size());
   std::iota(order.begin(), order.end(), size_t(0));
@@ -244,7 +269,10 @@ RequestOutput LiveRequest::output(double now) {
   out.error = error;
   out.timed_out = timed_out;
   out.update_seq = ++update_seq;
-  for (const auto& answer : answers) out.num_generated_tokens += answer->generated();
+  if (beams)
+    for (const CompletionOutput& one : out.outputs) out.num_generated_tokens += one.num_generated_tokens;
+  else
+    for (const auto& answer : answers) out.num_generated_tokens += answer->generated();
   if (!out.outputs.empty()) {
     out.accumulated_text = out.outputs[0].accumulated_text;
     out.delta_text = out.outputs[0].delta_text;

@@ -145,7 +145,12 @@ void RequestPreparer::settle_config(PreparedRequest& prepared) const {
   const auto not_built = [](bool asked, const char* what) {
     if (asked) refuse(str("extra_args.", what), "is not built yet for the engine", "use `easydel generate`");
   };
-  not_built(config.num_beams > 1, "num_beams");
+  if (config.num_beams > 1) {
+    if (sampling.n > config.num_beams)
+      refuse("n", str(sampling.n, " is more than num_beams ", config.num_beams), "raise num_beams or lower n");
+    if (sampling.best_of) refuse("best_of", "a beam search returns its best beams by itself", "leave it out");
+    if (sampling.logprobs) refuse("logprobs", "of a beam search are not built yet for the engine", "leave them out");
+  }
   not_built(config.guidance_scale != 1, "guidance_scale");
   not_built(config.output_scores, "output_scores");
   not_built(config.output_logits, "output_logits");
@@ -256,7 +261,8 @@ PreparedRequest RequestPreparer::prepare(Request request) const {
   if (out.request.reasoning_budget && !tokenizer_) refuse("reasoning_budget", "needs a tokenizer");
   SchedulerRequest& scheduled = out.scheduled;
   scheduled.prompt = std::move(fitted.tokens);
-  scheduled.choices = sampling.choices_drawn();
+  scheduled.beams = out.config.num_beams > 1;
+  scheduled.choices = scheduled.beams ? out.config.num_beams : sampling.choices_drawn();
   scheduled.max_tokens = fitted.max_tokens;
   scheduled.priority = sampling.priority;
   scheduled.root.salt = sampling.cache_salt.value_or("");

@@ -34,7 +34,9 @@ struct CompletionOutput {
   std::string text = {};
   // With the end token, if one came.
   std::vector<TokenId> token_ids = {};
-  double cumulative_logprob = 0;             // sum over all tokens of the answer
+  // Sum over all tokens of the answer; 0 in a beam search, whose answers have a score.
+  double cumulative_logprob = 0;
+  std::optional<float> score = {};           // of a beam search, as generation::Beam has it
   std::vector<TokenLogprobs> logprobs = {};  // of each token, if they were asked for
   std::string accumulated_text = {};         // all text so far, whatever output_kind is
   std::string delta_text = {};               // text that is new since the last result

@@ -69,7 +69,7 @@ void SamplingParams::settle(config::Keys& keys) {
     keys.refuse("bad_words", str(bad_words.size(), " words are more than ", max_bad_words), "give fewer");
   for (const std::string& word : bad_words)
     if (word.empty()) keys.refuse("bad_words", "an empty word would forbid every answer", "take it out");
-  if (greedy() && choices_drawn() > 1)
+  if (greedy() && choices_drawn() > 1 && num_beams() == 1)
     keys.refuse(n > 1 ? "n" : "best_of",
                 str(n > 1 ? "n" : "best_of", " must be 1 for greedy sampling, got ", choices_drawn(), "."),
                 "raise the temperature, or ask for one answer");
@@ -91,6 +91,11 @@ void SamplingParams::settle(config::Keys& keys) {
   keys.problems().collect(keys.path_of("extra_args"), [&] {
     generation::check_together(generation::read_generation(extra_args), keys.below("extra_args"));
   });
+}
+
+int64_t SamplingParams::num_beams() const {
+  const Value* const given = extra_args.is_map() ? extra_args.find("num_beams") : nullptr;
+  return given ? given->as_int().value_or(1) : 1;
 }
 
 generation::GenerationConfig SamplingParams::generation() const {

@@ -64,6 +64,7 @@ struct SamplingParams {
   LogprobsMode logprobs_mode = LogprobsMode::raw;
 
   bool greedy() const { return temperature < 1e-5; }
+  int64_t num_beams() const;  // of extra_args; 1: no beam search
   // Answers that are generated; of them n are returned.
   int64_t choices_drawn() const { return best_of.value_or(n); }
   // What the sampler needs of it, extra_args included. bad_words, whose tokens only a tokenizer knows, stop rules and

@@ -348,9 +348,10 @@ void Scheduler::finish_part(const InFlight& part, const StepResult* result) {
     s.computed -= s.redone;
   }
   if (part.drafts > 0) cache_.drop_saved_state(s.pages);
+  s.has_scores = result && s.request->asked.beams;
   if (result && result->failed) {
     for (const auto& other : s.request->sequences) end(*other, FinishReason::error);
-  } else if (result && s.leaving != Sequence::Leaving::ended) {
+  } else if (result && s.leaving != Sequence::Leaving::ended && !s.request->asked.beams) {
     check(!result->tokens.empty() && (part.drafts > 0 || result->tokens.size() == 1), "scheduler: a result of ",
           result->tokens.size(), " tokens");
     s.generated.insert(s.generated.end(), result->tokens.begin(), result->tokens.end());

@@ -52,6 +52,7 @@ struct SchedulerRequest {
   int64_t priority = 0;         // lower first, if the policy is priority
   CacheRoot root = {};
   std::optional<double> deadline = {};  // on the clock of schedule(): the request ends with what is there
+  bool beams = false;                   // its choices give no tokens of their own: continue_beams() says how they go on
   // Tokens of the prompt that may come from the index: scores of the others are wanted.
   int64_t max_cached_tokens = std::numeric_limits<int64_t>::max();
 };
@@ -84,9 +85,9 @@ struct StepPlan {
 // What a sequence that drew got: one token, or with drafts those that were accepted and the one after them.
 struct StepResult {
   SequenceId id;
-  std::vector<TokenId> tokens;
-  bool stopped = false;  // by a stop rule: the sequence ends with these tokens
-  bool failed = false;   // the row cannot be used: the request ends with an error
+  std::vector<TokenId> tokens;  // of a beam none
+  bool stopped = false;         // by a stop rule: the sequence ends with these tokens
+  bool failed = false;          // the row cannot be used: the request ends with an error
 };
 
 struct SequenceEnd {
@@ -96,6 +97,12 @@ struct SequenceEnd {
   int64_t cached_tokens = 0;      // of the prompt, when it was first admitted
   int64_t preemptions = 0;        // of this sequence
   int64_t recomputed_tokens = 0;  // because of them
+};
+
+// How a choice of a beam search goes on: with the tokens of one of the choices, and one more.
+struct BeamStep {
+  int64_t parent = 0;
+  TokenId token = 0;
 };
 
 class SchedulerTrace;
@@ -120,6 +127,10 @@ class Scheduler {
   // Ends a request. No later step computes for it; its pages are free when the steps in flight are finished. Unknown
   // ids are passed over.
   void abort(RequestId id);
+  // Of a request of beams, when the last tokens of all its choices are computed: how each goes on. Unknown ids are
+  // passed over, also by stop(), which ends such a request.
+  void continue_beams(RequestId id, std::span<const BeamStep> steps);
+  void stop(RequestId id);
   // Plans no step until resume(). destroy_pages gives up all pages and the index; sequences are computed again then.
   void pause(bool destroy_pages);
   void resume();
@@ -190,6 +201,8 @@ class Scheduler {
   bool place(Sequence& sequence, int64_t tokens, int64_t drafts, StepPlan& plan);
   bool make_room(const Sequence& sequence, StepPlan& plan);
   void fork(Sequence& sequence, StepPlan& plan);
+  bool join(Sequence& sequence);
+  bool preempt_beam(StepPlan& plan);
   void finish_part(const InFlight& part, const StepResult* result);
 
   void end(Sequence& sequence, FinishReason reason, bool timed_out = false);

@@ -183,11 +183,19 @@ bool Scheduler::waits_for_prefix(Sequence& s) {
 
 void Scheduler::admit(StepPlan& plan) {
   int64_t slots = config_.max_num_seqs - slots_used();
-  for (auto at = waiting_.begin(); at != waiting_.end() && slots > 0;) {
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
     Sequence& s = **at;
     if (s.request->weights != weights_) return;  // and so have all after it
+    if (s.has_scores) {                          // its pages are wanted again when it goes on
+      ++at;
+      continue;
+    }
     const int64_t own = s.forked ? 1 : s.request->asked.choices;
-    if (own > slots || s.no_room_at == cache_.version()) return;
+    if (s.no_room_at == cache_.version() || own > slots) {
+      if (!preempt_beam(plan)) return;
+      slots = config_.max_num_seqs - slots_used();
+      continue;
+    }
     if (waits_for_prefix(s)) {
       ++at;
       continue;
@@ -198,6 +206,7 @@ void Scheduler::admit(StepPlan& plan) {
     const auto hit = cache_.admit(s.pages, root(s), keys(s), cacheable(s), demand, plan.before);
     if (!hit) {
       s.no_room_at = cache_.version();
+      if (preempt_beam(plan)) continue;
       return;
     }
     at = waiting_.erase(at);

@@ -24,6 +24,7 @@ struct Scheduler::Sequence {
   int64_t in_flight = 0;  // unfinished plans that have it
   int64_t drafts = 0;     // proposed for the next step
   bool drafts_in_flight = false;
+  bool has_scores = false;  // of a beam whose last token is computed: it waits for the others
   // Of layers with states: tokens that were speculated rightly before a wrong one, and are computed again because the
   // state went back to the one before them.
   int64_t redone = 0;

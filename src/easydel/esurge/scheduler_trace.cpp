@@ -84,6 +84,7 @@ void SchedulerTrace::add(const SchedulerRequest& request, RequestId id) {
   out.set("frequency_class", Value::integer(root.frequency_class));
   out.set("deadline", request.deadline ? Value::number(*request.deadline) : Value());
   out.set("max_cached_tokens", Value::integer(request.max_cached_tokens));
+  out.set("beams", Value::boolean(request.beams));
   line(out);
 }
 
@@ -98,6 +99,23 @@ void SchedulerTrace::propose(SequenceId id, int64_t drafts) {
 void SchedulerTrace::abort(RequestId id) {
   Value out = one("call", Value::text("abort"));
   out.set("request", Value::integer(id));
+  line(out);
+}
+
+void SchedulerTrace::stop(RequestId id) {
+  Value out = one("call", Value::text("stop"));
+  out.set("request", Value::integer(id));
+  line(out);
+}
+
+void SchedulerTrace::continue_beams(RequestId id, std::span<const BeamStep> steps) {
+  Value out = one("call", Value::text("continue_beams"));
+  out.set("request", Value::integer(id));
+  std::vector<int64_t> parents;
+  std::vector<TokenId> tokens;
+  for (const auto& [parent, token] : steps) parents.push_back(parent), tokens.push_back(token);
+  out.set("parents", integers(parents));
+  out.set("tokens", integers(tokens));
   line(out);
 }
 

@@ -26,6 +26,8 @@ class SchedulerTrace {
   void add(const SchedulerRequest& request, RequestId id);
   void propose(SequenceId id, int64_t drafts);
   void abort(RequestId id);
+  void stop(RequestId id);
+  void continue_beams(RequestId id, std::span<const BeamStep> steps);
   void pause(bool destroy_pages);
   // Of a call without arguments.
   void call(std::string_view name);

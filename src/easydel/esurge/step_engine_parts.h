@@ -48,6 +48,13 @@ struct StepEngine::Parts {
   void fail(LiveRequest& request, const std::string& error) {
     if (request.error.empty()) request.error = error;
   }
+  struct BeamsToContinue {
+    LiveRequest* request = nullptr;
+    std::vector<BeamStep> steps;  // none: they are done
+  };
+  std::vector<BeamsToContinue> advance_beams();  // without the lock
+  void continue_beams(const std::vector<BeamsToContinue>& all);
+  void count_tokens(LiveRequest& request, int64_t count);
   std::vector<StepResult> results(const StepPlan& plan);
   // The index may have pages that a failed pass has not written.
   void forget_pages() {
