@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "easydel/base/error.h"
 #include "easydel/text/constrain/constraint.h"
@@ -81,7 +82,7 @@ TEST(AnswerLanguage, MakesCallsThatTheFormatsParserReads) {
     }
     EXPECT_EQ(most > 1, shape->several) << format;
   }
-  EXPECT_EQ(formats, 37u);
+  EXPECT_EQ(formats, 38u);
 }
 
 TEST(AnswerLanguage, KeepsStrictArgumentsToTheirSchemaUnderAuto) {
@@ -142,6 +143,46 @@ TEST(AnswerLanguage, AllowsContentOrCalls) {
   EXPECT_EQ(read(language, "text"), Reading::refused);
 }
 
+// Whatever its strings spell, content before calls is told apart from them and satisfies its schema.
+TEST(AnswerLanguage, PutsContentBeforeCalls) {
+  const std::string markers = R"("<tool_call>", "<function name=\"f\">", "[TOOL_CALLS][", "functools[{", "<|channel|>",
+      "<tool_calls>[", "<|end|>", "function call<|role_sep|>", "```json\n[", "<think>", "</think>", "<function=f>",
+      "<｜tool▁calls▁begin｜>", "<|tool_call|>[", "[f(x=1)]", "<seed:think>", "◁/think▷")";
+  const std::string schema = R"({"type": "object", "required": ["t"], "additionalProperties": false, "properties": {
+      "t": {"enum": [)" + markers +
+                             R"(]}, "u": {"type": "array", "items": {"type": "string", "maxLength": 3}}}})";
+  const Value own = parse_json(R"([{"function": {"name": "f", "strict": true, "parameters": {"type": "object",
+      "properties": {"i": {"type": "integer", "minimum": 1, "maximum": 9}}, "required": ["i"],
+      "additionalProperties": false}}}])");
+  std::mt19937 random(5);
+  size_t formats_with_both = 0;
+  for (const std::string& format : tool_parser_names()) {
+    const CallShape* const shape = find_call_shape(format);
+    const OutputFormat whole{format, shape ? "" : "gptoss"};
+    AnswerRules rules = rules_of(own, false);
+    rules.content = Language{.kind = Language::Kind::json_schema, .source = schema};
+    size_t contents = 0, both = 0;
+    for (int i = 0; i < 16; ++i) {
+      const std::string channel = i % 2 ? "final<|message|>" : "commentary to=functions.";
+      const std::string text =
+          random_text(*answer_language(whole, rules), random, shape ? "" : "<|channel|>" + channel);
+      const Message message = parse_output(text, whole, {.tools = own, .certain = true});
+      expect_declared(message, own, format + ": " + text);
+      if (message.content.empty()) continue;
+      ++contents;
+      both += !message.tool_calls.empty();
+      ASSERT_TRUE(easydel::test::is_valid(parse_json(schema), parse_json(message.content))) << format << ": " << text;
+    }
+    EXPECT_GT(contents, 0u) << format;
+    formats_with_both += both > 0;
+    const bool bare =
+        shape &&
+        std::set<std::string>{"llama3_json", "llama4_json", "pythonic", "llama4_pythonic", "xlam"}.contains(format);
+    EXPECT_TRUE(both == 0 || (shape && !bare)) << format;
+  }
+  EXPECT_GT(formats_with_both, 25u);
+}
+
 TEST(AnswerLanguage, RefusesFormatsThatCannotBeConstrained) {
   const Value own = tools();
   const auto refused = [&](const OutputFormat& format, bool required) {
@@ -152,9 +193,6 @@ TEST(AnswerLanguage, RefusesFormatsThatCannotBeConstrained) {
     }
     return std::string();
   };
-  EXPECT_EQ(refused({"minicpm5xml", ""}, true),
-            "tool_choice: calls in the format 'minicpm5xml' cannot be constrained\n"
-            "    use tool_choice auto without strict and response_format");
   EXPECT_EQ(refused({"", ""}, true),
             "tool_choice: the model has no format of calls\n"
             "    use tool_choice auto without strict and response_format");

@@ -65,6 +65,6 @@ const AnyJson::Rules& AnyJson::rules() {
   return *rules_;
 }
 
-RuleId any_object(Grammar& grammar) { return AnyJson(grammar).object_rule(); }
+RuleId any_object(const ValueForm& form, Grammar& grammar) { return AnyJson(grammar, form).object_rule(); }
 
 }  // namespace easydel::text::constrain

@@ -33,7 +33,7 @@ struct ArgumentNotation {
   std::string quote = {};  // of `quoted`
 
   // What follows is of `tagged`.
-  std::vector<std::string> stops = {};       // no value contains one of these; each begins with '<' and has no other
+  std::vector<std::string> stops = {};       // no value contains one of these
   std::vector<std::string> null_words = {};  // in lower case: no string is one of these in any case
   bool trims = false;                        // a string does not begin or end with white space
   // What the format's reader makes of a value, by the name of its parameter; of all others `other_type`.

@@ -201,11 +201,11 @@ RuleId read_parts(const Language& language, Grammar& grammar) {
 RuleId read_language(const Language& language, Grammar& grammar) {
   switch (language.kind) {
     case Language::Kind::json_schema:
-      return read_schema(language.source, grammar);
+      return read_schema(language.source, {.escaped = CharSet::of(language.escaped)}, grammar);
     case Language::Kind::arguments:
       return read_arguments(language.source, language.notation, grammar);
     case Language::Kind::json_object:
-      return any_object(grammar);
+      return any_object({.escaped = CharSet::of(language.escaped)}, grammar);
     case Language::Kind::regex:
       return read_regex(language.source, grammar);
     case Language::Kind::choice:
@@ -260,6 +260,7 @@ std::shared_ptr<const Automaton> compile(const std::vector<Trigger>& triggers, b
 std::string Language::key() const {
   std::string out = str(int(kind), ",", min, ",", max, ",", int(ends_text), ",", source.size(), ":", source);
   if (kind == Kind::arguments) out += notation.key();
+  if (!escaped.empty()) out += ",escaped:" + escaped + ",";
   for (const std::string& choice : choices) out += str(",", choice.size(), ":", choice);
   for (const Language& part : parts) {
     const std::string key = part.key();

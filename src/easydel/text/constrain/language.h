@@ -31,7 +31,8 @@ struct Language {
   std::vector<Language> parts = {};
   int64_t min = 0, max = -1;  // of repeat; max -1: no bound. Of free_text: it may not end before `min` markers, 0 or 1
   ArgumentNotation notation = {};
-  bool ends_text = false;  // of free_text: it ends after the first part that followed a marker
+  std::string escaped = {};  // of json_schema and json_object: ASCII that strings always write as \u....
+  bool ends_text = false;    // of free_text: it ends after the first part that followed a marker
 
   static Language marker(std::string text) { return {.kind = Kind::marker, .source = std::move(text)}; }
   static Language sequence(std::vector<Language> parts) { return {.kind = Kind::sequence, .parts = std::move(parts)}; }

@@ -20,7 +20,10 @@ ValueForm form_of(const ArgumentNotation& notation) {
     case Values::tagged:
       break;
   }
-  return {.escaped = CharSet::of("<")};
+  std::string begins;  // of what may not be in a value
+  for (const std::string& stop : notation.stops)
+    if (uint8_t(stop.front()) < 0x80) begins += stop.front();
+  return {.escaped = CharSet::of(begins)};
 }
 
 CharDfa whole(const std::string& pattern, Work& work) {
@@ -116,24 +119,24 @@ ExprId SchemaCompiler::argument(const ArgumentNotation& notation, ExprId name, c
 
 RuleId SchemaCompiler::compile_arguments(const ArgumentNotation& notation) {
   Work& work = grammar_.work();
-  const MemberForm form{.open = pieces({notation.open}),
-                        .between = pieces({notation.between}),
-                        .close = pieces({notation.close}),
-                        .named =
-                            [&](const Property& own) {
-                              const ExprId name =
-                                  can_be_named(own.name) ? grammar_.literal(own.name) : grammar_.never();
-                              return argument(notation, name, own.schemas, notation.type_of(own.name));
-                            },
-                        .other =
-                            [&](const Others& own) {
-                              // A reader may take these for all arguments in one.
-                              CharDfa names = bare_names(work).join(CharDfa::words({"arguments", "input"}, work),
-                                                                    CharDfa::Join::first_only, work);
-                              if (own.names) names = names.join(*own.names, CharDfa::Join::both, work);
-                              if (names.empty()) return grammar_.never();
-                              return argument(notation, plain_texts(names, grammar_), own.schemas, notation.other_type);
-                            }};
+  const MemberForm form{
+      .open = pieces({notation.open}),
+      .between = pieces({notation.between}),
+      .close = pieces({notation.close}),
+      .named =
+          [&](const Property& own) {
+            const ExprId name = can_be_named(own.name) ? grammar_.literal(own.name) : grammar_.never();
+            return argument(notation, name, own.schemas, notation.type_of(own.name));
+          },
+      .other =
+          [&](const Others& own) {
+            // A reader may take these for all arguments in one.
+            CharDfa names = bare_names(work).join(CharDfa::words({"arguments", "input", "properties"}, work),
+                                                  CharDfa::Join::first_only, work);
+            if (own.names) names = names.join(*own.names, CharDfa::Join::both, work);
+            if (names.empty()) return grammar_.never();
+            return argument(notation, plain_texts(names, grammar_), own.schemas, notation.other_type);
+          }};
   const RuleId root = grammar_.add_rule("the arguments");
   std::vector<ExprId> parts;
   for (const Way& way : ways({&document_.root()})) {

@@ -10,9 +10,9 @@
 
 namespace easydel::text::constrain {
 
-RuleId read_schema(std::string_view json, Grammar& grammar) {
+RuleId read_schema(std::string_view json, const ValueForm& form, Grammar& grammar) {
   SchemaDocument document(json);
-  return SchemaCompiler(document, grammar).compile();
+  return SchemaCompiler(document, grammar, form).compile();
 }
 
 RuleId SchemaCompiler::compile() {

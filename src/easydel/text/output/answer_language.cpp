@@ -71,6 +71,15 @@ class Calls {
     const Pieces& first = shape_.open.empty() ? shape_.before_name : shape_.open;
     return std::string(first.front());
   }
+  // Whether readers tell the calls from other text by a marker.
+  bool has_marker() const {
+    const std::string first = first_marker();
+    return first.find_first_of("{[") != 0 || first.starts_with("[TOOL_CALLS]");
+  }
+  // All markers have one of these, which JSON strings can write in another way.
+  std::string_view marker_characters() const {
+    return has_marker() && first_marker().find('<') != std::string::npos ? "<" : "<[`";
+  }
   Language after_first_marker() const {
     Language out = all();
     // all() begins with `open`, or with a list whose first call begins with `before_name`.
@@ -153,6 +162,26 @@ class Calls {
   const AnswerRules& rules_;
 };
 
+bool is_json(const Language& language) {
+  return language.kind == Language::Kind::json_schema || language.kind == Language::Kind::json_object;
+}
+
+// Content in which readers find nothing else.
+Language plain_content(Language content, std::string_view marker_characters) {
+  if (is_json(content)) content.escaped = marker_characters;
+  return content;
+}
+
+// Content, calls, or content with calls after it. What stands after a call is no content for any format's reader.
+Language content_or_calls(const Language& content, const Calls& calls) {
+  const Language plain = plain_content(content, calls.marker_characters());
+  if (!is_json(content) || !calls.has_marker()) return Language::any_of({plain, calls.all()});
+  const Language blanks{.kind = Language::Kind::regex, .source = "[ \\n]{0,2}"};
+  Language more{
+      .kind = Language::Kind::repeat, .parts = {Language::sequence({blanks, calls.all()})}, .min = 0, .max = 1};
+  return Language::any_of({Language::sequence({plain, std::move(more)}), calls.all()});
+}
+
 // An answer in harmony's channels: reasoning, if there is any, then one call or the content.
 Language in_channels(const AnswerRules& rules) {
   const auto message_in = [](std::string channel, Language text) {
@@ -171,7 +200,8 @@ Language in_channels(const AnswerRules& rules) {
         Language::sequence({Language::marker("commentary to=functions."), Language::any_of(std::move(any))}));
   }
   const Language any_text{.kind = Language::Kind::regex, .source = "[\\s\\S]*"};
-  if (!rules.required) messages.push_back(message_in("final", rules.content.value_or(any_text)));
+  if (!rules.required)
+    messages.push_back(message_in("final", rules.content ? plain_content(*rules.content, "<") : any_text));
   const auto in_channel = [](std::vector<Language> any) {
     return Language::sequence({Language::marker("<|channel|>"), Language::any_of(std::move(any))});
   };
@@ -311,8 +341,8 @@ std::optional<constrain::Language> answer_language(const OutputFormat& format, c
            "use tool_choice auto without strict and response_format");
   const Calls calls(*shape, rules);
   if (rules.required) return after_reasoning(calls.all(), format, rules);
-  if (rules.content) return after_reasoning(Language::any_of({*rules.content, calls.all()}), format, rules);
-  if (calls.first_marker().find_first_of("{[") == 0 && !calls.first_marker().starts_with("[TOOL_CALLS]"))
+  if (rules.content) return after_reasoning(content_or_calls(*rules.content, calls), format, rules);
+  if (!calls.has_marker())
     refuse("tools",
            "calls in the format '" + format.tools +
                "' have no marker, so strict cannot hold with tool_choice "

@@ -146,6 +146,21 @@ CallShape seed_oss_calls() {
   return out;
 }
 
+// Readers decode XML's entities, so no value may spell one.
+CallShape minicpm5xml_calls() {
+  return {.before_name = {"<function name=\""},
+          .after_name = {"\">"},
+          .after_arguments = {"</function>"},
+          .arguments = ArgumentNotation{
+              .values = ArgumentNotation::Values::tagged,
+              .before_name = {"<param name=\""},
+              .after_name = {"\">"},
+              .after_value = {"</param>"},
+              .stops = {"</param>", "</function>", "<![CDATA[", "&lt;", "&gt;", "&amp;", "&quot;", "&apos;", "Ġ", "Ċ"},
+              .trims = true,
+              .other_type = text_type}};
+}
+
 struct NamedShape {
   std::string_view name;  // of the format
   CallShape shape;
@@ -219,6 +234,7 @@ const NamedShape shapes[] = {
       .after_name = {"\", \"arguments\": "},
       .after_arguments = {"}\n"},
       .close = {"</tool_calls>"}}},
+    {"minicpm5xml", minicpm5xml_calls()},
     {"minimax_m2", minimax_m2_calls()},
     {"mistral", json_list({"[TOOL_CALLS]", "["}, {"]"})},
     {"nemotron", json_list({"<TOOLCALL>", "["}, {"]", "</TOOLCALL>"})},
