@@ -77,7 +77,7 @@ TEST(Actions, TakeParametersThatAreIndentedTooLittle) {
   ASSERT_TRUE(out.problems.empty()) << out.problems.text();
   EXPECT_EQ(to_yaml_flow(normalised(out.run.actions)),
             "[{generate: {prompts: [a, b], negative_prompt: \"\", output_path: null, apply_chat_template: false, "
-            "engine: auto, random_weights: false, max_new_tokens: 4}}]");
+            "engine: auto, random_weights: false, adapter: [], max_new_tokens: 4}}]");
 }
 
 TEST(Actions, AreCheckedWithTheirParameters) {

@@ -3,12 +3,15 @@
 #include <atomic>
 #include <limits>
 #include <map>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
+#include "easydel/models/adapter.h"
+#include "easydel/models/adapters.h"
 #include "easydel/tensor/executor.h"
 #include "support/data.h"
 
@@ -54,6 +57,41 @@ TEST(Generator, GivesARequestTheSameTokensInAnyBatchAndHoweverItIsCut) {
     const auto results = Generator(*story_model(), nullptr, options).run(requests);
     for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].tokens, expected[i]) << options.batch << " " << i;
   }
+}
+
+// By draws, by beams and with guidance.
+TEST(Generator, GivesRequestsWithAdaptersTheTokensOfModelsWithThoseAdapters) {
+  const auto folder = test::test_data("models/stories260K-hf");
+  const test::TemporaryFolder work;
+  const auto load = [&](const models::AdapterOptions& adapter) {
+    models::LoadOptions options;
+    options.dtype = models::DTypeSetting::fp32;
+    options.adapters = {adapter};
+    return models::load_model(folder, options);
+  };
+  const auto write = [&](uint64_t seed, const std::string& name) {
+    models::AdapterOptions options;
+    options.config.init_lora_weights = models::LoraInit::random;
+    options.seed = seed;
+    const auto model = load(options);
+    models::save_adapter(*model, *model->adapters().front(), work / name, "");
+    return load(models::adapter_in(work / name));
+  };
+  const std::shared_ptr<models::Model> models[] = {story_model(), write(1, "a"), write(2, "b")};
+  models::Adapters adapters(story_model());
+  const models::Adapters::Loaded loaded[] = {nullptr, adapters.add("a", work / "a"), adapters.add("b", work / "b")};
+  std::vector<Request> requests = drawn(6);
+  requests[4].config.do_sample = false, requests[4].config.num_beams = 3;
+  requests[5].config.guidance_scale = 1.5;
+  for (size_t i = 0; i < requests.size(); ++i) requests[i].adapter = loaded[i % 3];
+  const auto results = Generator(*story_model(), nullptr).run(requests);
+  std::set<std::vector<TokenId>> different;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].adapter = nullptr;
+    EXPECT_EQ(results[i].tokens, Generator(*models[i % 3], nullptr).run({requests[i]})[0].tokens) << i;
+    different.insert(results[i].tokens);
+  }
+  EXPECT_EQ(different.size(), requests.size());
 }
 
 TEST(Generator, WritesTheSameTokensOnExecutorsOfTheirOwnSideBySide) {

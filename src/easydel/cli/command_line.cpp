@@ -81,7 +81,9 @@ void add_setting_flags(CLI::App* app, ModelOptions& options) {
                   "Set a key of the configuration: --set quantization.method=nf4 (YAML; may be repeated)")
       ->allow_extra_args(false);
   app->add_option("--template", options.chat_template, "Chat template file; default: the tokenizer's template");
-  app->add_option("--adapter", options.adapter, "Folder of a LoRA adapter over the model");
+  app->add_option(
+      "--adapter", options.adapter,
+      "Folder of a LoRA adapter over the model, or a name in the section adapters (--set adapters.NAME=FOLDER)");
   app->add_flag("--random-weights", options.random_weights, "Use random weights if the folder has none (for tests)");
 }
 

@@ -36,8 +36,23 @@ Value model_document(const ModelOptions& options) {
   return document;
 }
 
+namespace {
+
+// --adapter may be a name of the section adapters.
+elarge::Config session_config(const ModelOptions& options) {
+  if (options.adapter.empty()) return elarge::configuration(model_document(options), options.set);
+  ModelOptions own = options;
+  own.adapter.clear();
+  const elarge::Config config = elarge::configuration(model_document(own), options.set);
+  const Value* const folder = config.adapters.is_map() ? config.adapters.find(options.adapter) : nullptr;
+  own.adapter = folder ? *folder->as_string() : options.adapter;
+  return elarge::configuration(model_document(own), options.set);
+}
+
+}  // namespace
+
 ModelSession open_session(const ModelOptions& options) {
-  const elarge::Config config = elarge::configuration(model_document(options), options.set);
+  const elarge::Config config = session_config(options);
   ModelSession out;
   const std::string where = "model.name_or_path";
   out.folder =

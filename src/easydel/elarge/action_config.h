@@ -26,6 +26,7 @@ struct GenerateConfig {
   bool apply_chat_template = false;
   GenerateEngine engine = GenerateEngine::automatic;
   bool random_weights = false;
+  config::Many<std::string> adapter;
 
   static constexpr auto doc = "Prompts, and where the results go.";
   template <class C>
@@ -42,6 +43,9 @@ struct GenerateConfig {
                           "generator, the plain loop; auto, the plain loop. The tokens are the same."),
         field<&C::random_weights>("Use random weights if the model's folder has none (for tests). Without it such a "
                                   "folder is refused, unless the run trains the model first."),
+        field<&C::adapter>(
+            "Name in the section adapters, of all prompts, or a list with one for each prompt; the empty "
+            "text is the model alone. Prompts with different adapters are generated together."),
     };
   }
   void settle(config::Keys& keys) { config::expand_path(output_path, keys, "output_path"); }

@@ -69,6 +69,7 @@ void run_generate(Running& running, const Action& action) {
   request.engine = parameters.generate.engine == GenerateEngine::esurge;
   request.generation = parameters.generation;
   request.negative_prompt = parameters.generate.negative_prompt;
+  request.adapters.assign(parameters.generate.adapter.begin(), parameters.generate.adapter.end());
   for (const std::string& prompt : parameters.generate.prompts) {
     if (!parameters.generate.apply_chat_template) {
       request.prompts.push_back(prompt);

@@ -27,7 +27,23 @@ LoraConfig joined(const LoraConfig& section, LoraConfig held, const std::string&
   return held;
 }
 
+// The adapter's own folder, of a path or a name on the hub, or of a checkpoint that has it in `adapter`.
+fs::path adapter_folder(const std::string& named, const std::string& where) {
+  fs::path folder = hub::resolve_model(named, where);
+  if (!models::is_adapter(folder) && models::is_adapter(folder / "adapter")) folder /= "adapter";
+  return folder;
+}
+
 }  // namespace
+
+std::vector<NamedAdapter> named_adapters(const Config& config) {
+  std::vector<NamedAdapter> out;
+  for (const auto& [name, folder] : config.adapters.entries) {
+    out.push_back({name, adapter_folder(*folder.as_string(), "adapters." + name)});
+    models::read_adapter_config(out.back().folder);
+  }
+  return out;
+}
 
 std::optional<RunAdapter> adapter_of(const Config& config, bool training) {
   const fs::path named = hub::resolve_model(config.model.name_or_path, "model.name_or_path", config.model.revision,
@@ -37,8 +53,7 @@ std::optional<RunAdapter> adapter_of(const Config& config, bool training) {
     if (!own.empty())
       refuse("lora.adapter", str("model.name_or_path is an adapter already: ", own.string()),
              "name the model itself in model.name_or_path");
-    fs::path folder = hub::resolve_model(*config.lora->adapter, "lora.adapter");
-    if (!models::is_adapter(folder) && models::is_adapter(folder / "adapter")) folder /= "adapter";
+    const fs::path folder = adapter_folder(*config.lora->adapter, "lora.adapter");
     LoraConfig held = models::read_adapter_config(folder).lora;
     return RunAdapter{joined(*config.lora, std::move(held), folder.string()), folder, "lora.adapter"};
   }

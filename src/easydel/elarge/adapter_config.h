@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "easydel/elarge/elarge.h"
 
@@ -18,5 +20,12 @@ struct RunAdapter {
 // training without the section has an adapter with its defaults. UserError: the folder cannot be read, or the section
 // contradicts it.
 std::optional<RunAdapter> adapter_of(const Config& config, bool training);
+
+struct NamedAdapter {
+  std::string name;
+  std::filesystem::path folder;
+};
+// The section `adapters`. UserError: a folder is not there, or is not an adapter.
+std::vector<NamedAdapter> named_adapters(const Config& config);
 
 }  // namespace easydel::elarge

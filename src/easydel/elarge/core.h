@@ -64,6 +64,13 @@ struct GenerateRequest {
   std::function<void(const Generated&)> on_result;
   const std::atomic<bool>* stop = nullptr;   // set by another thread or a signal handler: end with the text so far
   std::optional<std::string> chat_template;  // instead of the tokenizer's
+  // Names in the section adapters, of all prompts, or of each prompt and conversation; empty, or an empty name: none.
+  std::vector<std::string> adapters = {};
+
+  const std::string& adapter_of(size_t prompt) const {
+    static const std::string none;
+    return adapters.empty() ? none : adapters.size() == 1 ? adapters.front() : adapters.at(prompt);
+  }
 };
 
 // Of each prompt num_return_sequences, best first.

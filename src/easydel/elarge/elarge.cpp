@@ -37,6 +37,27 @@ void BaseConfig::settle(config::Keys& keys) {
       keys.refuse("operation_configs." + name, "no such operation", did_you_mean(name, names));
 }
 
+namespace {
+
+void settle_adapters(Value& adapters, config::Keys keys) {
+  if (adapters.is_null()) return;
+  if (!adapters.is_map())
+    return keys.problems().add("adapters", adapters.place, "is not a mapping", "write {name: folder}");
+  for (auto& [name, folder] : adapters.entries) {
+    if (!folder.as_string() || folder.as_string()->empty()) {
+      keys.problems().add(keys.path_of(name), folder.place, "is not the folder of an adapter", "write name: folder");
+      continue;
+    }
+    std::string path = *folder.as_string();
+    config::expand_path(path, keys, name);
+    const Place place = folder.place;
+    folder = Value::text(path);
+    folder.place = place;
+  }
+}
+
+}  // namespace
+
 void Config::settle(config::Keys& keys) {
   const auto expand = [&](ModelConfig& one, std::string_view section) {
     config::Keys own = keys.below(section);
@@ -45,6 +66,7 @@ void Config::settle(config::Keys& keys) {
     if (one.chat_template_is_file()) config::expand_path(one.chat_template, own, "chat_template");
   };
   expand(model, "model");
+  settle_adapters(adapters, keys.below("adapters"));
   if (teacher_model) expand(*teacher_model, "teacher_model");
   if (reference_model) {
     expand(*reference_model, "reference_model");

@@ -37,6 +37,7 @@ struct Config {
   PlatformConfig platform;
   QuantizationConfig quantization;
   std::optional<LoraConfig> lora;
+  Value adapters;  // {name: folder}
   BaseConfig base_config;
   data::MixtureConfig mixture;
   easydel::esurge::EsurgeConfig esurge;
@@ -57,6 +58,9 @@ struct Config {
         field<&C::platform>("Device and kernels."),
         field<&C::quantization>("Quantization of the weights and of the KV cache."),
         field<&C::lora>("Low-rank adapters."),
+        field<&C::adapters>(
+            "Adapters that requests choose by name, {name: folder}: generate, chat, esurge and serve read "
+            "them. All are in memory, and requests with different ones share a pass."),
         field<&C::base_config>("Keys that replace those of the model's configuration."),
         field<&C::mixture>("The data."),
         field<&C::esurge>("The inference engine."),

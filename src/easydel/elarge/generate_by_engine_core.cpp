@@ -115,7 +115,11 @@ class Asked {
 std::vector<Generated> generate_by_engine(esurge::Engine& engine, const std::vector<generation::Request>& requests,
                                           const GenerateRequest& request) {
   std::vector<esurge::Request> all;
-  for (const generation::Request& one : requests) all.push_back(engine_request(one));
+  for (const generation::Request& one : requests) {
+    const std::string& adapter = request.adapter_of(all.size());
+    all.push_back(engine_request(one));
+    if (!adapter.empty()) all.back().sampling.adapter = adapter;
+  }
   const auto begin = Clock::now();
   Asked asked(engine, std::move(all));
   std::vector<std::vector<Generated>> results(requests.size());

@@ -305,10 +305,30 @@ void refuse_without_weights(const Run& run, const Action& reader, bool complete)
              (generates ? "; random_weights: true generates with random values" : ""));
 }
 
+namespace {
+
+void check_adapter_names(const Config& config, const GenerateConfig& action, const std::string& path,
+                         config::Problems& problems) {
+  const size_t names = action.adapter.size(), prompts = action.prompts.size();
+  if (names > 1 && names != prompts)
+    problems.add(path + ".adapter", str("names ", names, " adapters for ", counted(int64_t(prompts), "prompt")),
+                 "give one for all prompts, or one for each");
+  std::vector<std::string> known;
+  for (const auto& [name, folder] : config.adapters.entries) known.push_back(name);
+  for (const std::string& name : action.adapter)
+    if (!name.empty() && std::ranges::find(known, name) == known.end())
+      problems.add(path + ".adapter", str("no adapter is called '", name, "'"),
+                   known.empty() ? "name it and its folder in the section adapters" : "known: " + join(known, ", "));
+  if (names > 0) problems.collect("adapters", [&] { named_adapters(config); });
+}
+
+}  // namespace
+
 void check_generate(const Run& run, const Action& action, config::Problems& problems) {
   const auto& parameters = *static_cast<const GenerateAction*>(action.parameters.get());
   if (parameters.generate.output_path)
     check_can_write(*parameters.generate.output_path, false, action.path + ".output_path", problems);
+  check_adapter_names(run.config, parameters.generate, action.path, problems);
   if (!problems.empty()) return;
   if (!parameters.generate.random_weights)
     problems.collect(action.path, [&] { refuse_without_weights(run, action, false); });

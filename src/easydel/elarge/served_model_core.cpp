@@ -3,6 +3,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/collective/team.h"
+#include "easydel/elarge/adapter_config.h"
 #include "easydel/elarge/fingerprint.h"
 #include "easydel/elarge/load_options.h"
 #include "easydel/elarge/preload_checks_core.h"
@@ -60,7 +61,9 @@ esurge::EngineSetup engine_setup(std::shared_ptr<const models::Model> model,
 
 std::shared_ptr<esurge::Engine> make_engine(std::shared_ptr<const models::Model> model,
                                             std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config) {
-  return std::make_shared<esurge::Engine>(engine_setup(std::move(model), std::move(tokenizer), config));
+  auto engine = std::make_shared<esurge::Engine>(engine_setup(std::move(model), std::move(tokenizer), config));
+  for (const NamedAdapter& one : named_adapters(config)) engine->load_adapter(one.name, one.folder);
+  return engine;
 }
 
 void update_model_weights(esurge::Engine& engine, std::shared_ptr<const models::Model> model, const Config& config) {

@@ -26,6 +26,7 @@
 #include "easydel/generation/generator.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/adapter.h"
+#include "easydel/models/adapters.h"
 #include "easydel/models/model.h"
 #include "easydel/models/registry_config.h"
 #include "easydel/text/render_chat.h"
@@ -174,6 +175,9 @@ class TorchSession final : public Session {
       requests.push_back({tokenizer()->encode(prompt), config, negative});
     for (const Value& conversation : request.conversations)
       requests.push_back({render(conversation, request.chat_template), config, negative});
+    for (size_t i = 0; i < requests.size(); ++i)
+      if (const std::string& name = request.adapter_of(i); !name.empty() && !request.engine)
+        requests[i].adapter = adapters().get(name, "adapter");
     if (request.constraint) constrain(requests, request.constraint, config);
     if (request.engine) return generate_by_engine(request, requests);
     const auto on_text = [&](size_t index, text::TokenId, std::string_view piece) {
@@ -336,6 +340,15 @@ class TorchSession final : public Session {
     return tokenizer_;
   }
 
+  // Those of the section.
+  models::Adapters& adapters() {
+    if (adapters_) return *adapters_;
+    auto all = std::make_unique<models::Adapters>(model());
+    for (const NamedAdapter& one : named_adapters(config_)) all->add(one.name, one.folder);
+    adapters_ = std::move(all);
+    return *adapters_;
+  }
+
   std::shared_ptr<const text::Tokenizer> tokenizer_if_any() { return has_tokenizer() ? tokenizer() : nullptr; }
 
   // The model's own, or that which was saved with its adapter.
@@ -358,6 +371,7 @@ class TorchSession final : public Session {
   JointLines joint_;
   std::unique_ptr<TrainingBenchmarks> benchmarks_;
   std::shared_ptr<models::Model> model_;
+  std::unique_ptr<models::Adapters> adapters_;
   std::filesystem::path saved_;  // the checkpoint that equals the model; empty: none
   std::map<std::string, std::shared_ptr<models::Model>> side_models_;  // by section
   std::shared_ptr<const text::Tokenizer> tokenizer_;

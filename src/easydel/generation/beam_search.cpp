@@ -71,6 +71,7 @@ class BeamSearch final : public Search {
   static void copy(const Sequence& from, Sequence& to, nn::Cache& cache) {
     cache.copy(from.slot, to.slot);
     to.tokens = from.tokens, to.prompt = from.prompt, to.seen = from.seen, to.known = from.known;
+    to.adapter = from.adapter;
   }
 
   // The text of the tokens after the prompt.

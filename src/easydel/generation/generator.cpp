@@ -118,10 +118,12 @@ class Passes {
       step.slots.push_back(sequence.slot);
       step.prompts.push_back(int64_t(sequence.prompt));
       step.requested.push_back(sequence.unseen() == 0);
+      step.adapters.push_back(sequence.adapter);
       if (sequence.unseen() == 0) complete.push_back(&sequence);
     }
     Tensor logits = read(model_, step, count, !complete.empty());
     if (other_) {
+      step.adapters.clear();
       const Tensor others = read(*other_, step, count, !complete.empty());
       if (!complete.empty()) logits = logits * (1 - weight_) + others * weight_;
     }
@@ -132,6 +134,7 @@ class Passes {
   struct Step {
     Tensor tokens;
     std::vector<int64_t> slots, prompts, requested, lengths;
+    std::vector<std::shared_ptr<const nn::LoadedAdapter>> adapters;  // of the first model
   };
 
   // The logits of the sequences that are complete, fp32 on the CPU; undefined: none are wanted.
@@ -141,6 +144,8 @@ class Passes {
     pass.stream().lengths = step.lengths;
     pass.stream().requested = step.requested;
     pass.stream().adapters = reader.adapters;
+    if (std::ranges::any_of(step.adapters, [](const auto& adapter) { return adapter != nullptr; }))
+      pass.stream().sequence_adapters = step.adapters;
     Tensor logits;
     const auto forward = [&] {
       const Tensor hidden = reader.model.forward({.tokens = step.tokens.to(reader.model.device())}, pass).hidden;

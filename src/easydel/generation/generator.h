@@ -33,6 +33,8 @@ struct Request {
   std::vector<TokenId> negative_prompt = {};  // with guidance_scale; none: the prompt's last token
   AllowedTokens allowed = {};                 // what may follow, if not everything
   bool logps = false;                         // results have log-probabilities; not with beams
+  // Of the model (models::Adapters), which reads the prompt with it; a blended model does not. Null: none.
+  std::shared_ptr<const nn::LoadedAdapter> adapter = {};
 };
 
 // One result; a request has config.num_return_sequences of them.

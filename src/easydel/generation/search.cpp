@@ -97,7 +97,7 @@ Search::Search(const Request& request, size_t first, int64_t max_length, size_t 
   if (sequences_.size() > width)
     sequences_[width].tokens =
         request.negative_prompt.empty() ? std::vector{request.prompt.back()} : request.negative_prompt;
-  for (Sequence& sequence : sequences_) sequence.prompt = sequence.tokens.size();
+  for (Sequence& sequence : sequences_) sequence.prompt = sequence.tokens.size(), sequence.adapter = request.adapter;
 }
 
 bool Search::untouched() const {

@@ -19,10 +19,11 @@ namespace easydel::generation {
 struct Sequence {
   std::vector<TokenId> tokens;  // none: not in use
   int64_t slot = -1;
-  size_t prompt = 0;  // number of prompt tokens among them
-  size_t seen = 0;    // tokens in the cache
-  size_t known = 0;   // tokens it had when those were first computed
-  Tensor scores;      // fp32 [vocabulary] after its last token, its own storage; undefined: not computed yet
+  size_t prompt = 0;                                      // number of prompt tokens among them
+  size_t seen = 0;                                        // tokens in the cache
+  size_t known = 0;                                       // tokens it had when those were first computed
+  std::shared_ptr<const nn::LoadedAdapter> adapter = {};  // Request::adapter
+  Tensor scores;  // fp32 [vocabulary] after its last token, its own storage; undefined: not computed yet
 
   bool waiting() const { return !tokens.empty() && !scores.defined(); }
   size_t unseen() const { return tokens.size() - seen; }
