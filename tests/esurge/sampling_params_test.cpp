@@ -83,7 +83,6 @@ TEST(SamplingParams, RefusesWhatCannotBeDone) {
   EXPECT_EQ(problem("guided_decoding: {json_object: false}"), of("18", ": guided_decoding.json: is missing") + kinds);
   EXPECT_EQ(problem("guided_decoding: {json: [1]}"),
             of("25", ": guided_decoding.json: a list is not a JSON schema\n    give a map, or its text"));
-  EXPECT_EQ(problem("adapter: a").substr(0, 74), of("10", ": adapter: an adapter for one request is not built yet"));
 }
 
 TEST(SamplingParams, RefusesMoreThanARequestMayHave) {

@@ -181,6 +181,8 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
       ->allow_extra_args(false);
   one->add_option("--pages", o.engine.pages, "Number of pages of each kind, instead of what the free memory allows");
   one->add_option("--draft", o.engine.draft, "Model folder of a draft model");
+  one->add_option("--adapter", o.engine.adapters, "NAME=FOLDER of an adapter that lines may name")
+      ->allow_extra_args(false);
   one->add_option("--template", o.engine.chat_template, "Chat template file; default: the tokenizer's template");
   one = add_command(*probes, o, "rollout", "Sample completions as training does, and score them by its forward", "",
                     [&o] { return probe::run_rollout(o.rollout, print); });

@@ -10,7 +10,8 @@ namespace easydel::esurge {
 struct AdapterInfo {
   std::string name = {};
   std::filesystem::path folder = {};
-  int64_t version = 0;   // in the order in which adapters were loaded, from 1
+  int64_t version = 0;   // no two adapters of a process have the same one
+  int64_t r = 0;         // its rank
   int64_t requests = 0;  // that use this version now
 };
 

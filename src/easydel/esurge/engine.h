@@ -41,9 +41,10 @@ class Engine {
   // StepEngine::await_new_weights and take_new_weights.
   void update_model_weights(const std::function<NewWeights()>& make, KnownRequests known = KnownRequests::finish);
 
-  // Loads an adapter from PEFT's folder while requests run; those that name it (sampling.adapter) are answered with it.
-  // With `replace` a name that is there gets a new version: requests that are known keep the one that they began with.
-  // UserError, and nothing has changed: the name is there, or the folder does not fit the model. Returns the version.
+  // Loads an adapter from PEFT's folder while requests run, on the caller's thread; those that name it
+  // (sampling.adapter) are answered with it. With `replace` a name that is there gets a new version: requests that are
+  // known keep the one that they began with. UserError, and nothing has changed: the name is there, or the folder does
+  // not fit the model. Returns the version.
   int64_t load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace = false);
   // Refuses new requests that name it; those that are known finish with it. UserError: there is no such adapter.
   void unload_adapter(const std::string& name);

@@ -252,15 +252,10 @@ void Engine::update_model_weights(const std::function<NewWeights()>& make, Known
 }
 
 int64_t Engine::load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace) {
-  int64_t version = 0;
-  parts_->between_steps([&] { version = parts_->steps.load_adapter(name, folder, replace); });
-  return version;
+  return parts_->steps.load_adapter(name, folder, replace);
 }
 
-void Engine::unload_adapter(const std::string& name) {
-  parts_->steps.unload_adapter(name);
-  parts_->wake();
-}
+void Engine::unload_adapter(const std::string& name) { parts_->steps.unload_adapter(name); }
 
 std::vector<AdapterInfo> Engine::adapters() const { return parts_->steps.adapters(); }
 

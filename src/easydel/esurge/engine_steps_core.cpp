@@ -108,6 +108,7 @@ void StepEngine::Parts::plan_sequences(const StepPlan& plan) {
     run.tokens.insert(run.tokens.end(), drafts.begin(), drafts.begin() + entry.drafts);
     run.prompt = request->prepared.prompt_tokens();
     run.known = int64_t(tokens.size());
+    run.adapter = request->adapter;
     run.tables = scheduler.pages(entry.id).tables;
     run.draws = entry.draws > 0 ? 1 + entry.drafts : 0;
     counts.cut_prompts += entry.begin + entry.tokens < run.prompt;

@@ -109,7 +109,8 @@ struct LiveRequest {
   std::vector<TokenLogprobs> prompt_logprobs;    // of the tokens after the first
   generation::TokenScores scores = {};           // of the continuation
   std::string error = {};
-  std::string fingerprint = {};  // of what answers it
+  std::string fingerprint = {};                           // of what answers it
+  std::shared_ptr<const nn::LoadedAdapter> adapter = {};  // that it began with; null: none
   int64_t unended = 0, preemptions = 0, cached_tokens = 0, update_seq = 0;
   bool timed_out = false, changed = false, prompt_shown = false;
   double arrived = 0;

@@ -17,6 +17,9 @@
 namespace easydel::models {
 class Model;
 }
+namespace easydel::nn {
+class LoadedAdapter;
+}
 
 namespace easydel::esurge {
 
@@ -32,6 +35,7 @@ struct RunSequence {
   int64_t draws = 0;                              // of its last tokens: those whose scores are wanted
   // Scores of those of these tokens that are prompt, from this position on, are wanted, too.
   int64_t scored_from = std::numeric_limits<int64_t>::max();
+  std::shared_ptr<const nn::LoadedAdapter> adapter = {};  // null: the model alone
 };
 
 // The scores of one token of a sequence.

@@ -165,10 +165,14 @@ void ModelRunner::Parts::run_pass(std::span<const Piece> pieces, std::span<const
       if (i >= piece.count - piece.draws) draw_rows.push_back(row), of_draws.push_back(scored);
     }
   }
+  std::vector<std::shared_ptr<const nn::LoadedAdapter>> adapters;  // of the pieces; empty: none has one
+  if (std::ranges::any_of(pieces, [&](const Piece& piece) { return runs[piece.sequence].adapter != nullptr; }))
+    for (const Piece& piece : pieces) adapters.push_back(runs[piece.sequence].adapter);
   const auto memory = storage->memory(places);
   nn::Pass pass = nn::Pass::next(*memory, std::move(prompts));
   pass.stream().lengths = std::move(lengths);
   pass.stream().requested = std::move(requested);
+  pass.stream().sequence_adapters = adapters;
   const auto rows_of = [&](const Tensor& hidden, const std::vector<int64_t>& rows) {
     return hidden.index_select(0, at::tensor(rows, at::kLong).to(hidden.device()));
   };
@@ -181,16 +185,26 @@ void ModelRunner::Parts::run_pass(std::span<const Piece> pieces, std::span<const
   constexpr int64_t few = 32;
   total <= few ? tensor::executor().hold(forward) : forward();
   if (of_prompts.empty()) return;
-  nn::Pass apart;  // the rows are not those of the pass any more
+  // The rows are not those of the pass any more.
+  const auto score_apart = [&](const std::vector<int64_t>& taken, std::vector<ScoredRow> of) {
+    nn::Pass apart;
+    if (!adapters.empty()) {
+      std::vector<int64_t> begins;
+      for (size_t i = 0; i < of.size(); ++i) begins.push_back(int64_t(i));
+      begins.push_back(int64_t(of.size()));
+      apart = nn::Pass::over(std::move(begins));
+      for (const ScoredRow& scored : of) apart.stream().sequence_adapters.push_back(runs[scored.sequence].adapter);
+    }
+    return score(rows_of(hidden, taken), std::move(of), apart);
+  };
   const auto most = size_t(std::max<int64_t>(1, (int64_t(1) << 22) / model->vocabulary()));  // 16 MiB of scores
   for (size_t begin = 0; begin < prompt_rows.size(); begin += most) {
     const size_t end = std::min(prompt_rows.size(), begin + most);
     const std::vector<int64_t> some(prompt_rows.begin() + int64_t(begin), prompt_rows.begin() + int64_t(end));
-    const Scores scores =
-        score(rows_of(hidden, some), {of_prompts.begin() + int64_t(begin), of_prompts.begin() + int64_t(end)}, apart);
+    const Scores scores = score_apart(some, {of_prompts.begin() + int64_t(begin), of_prompts.begin() + int64_t(end)});
     on_prompt(scores.rows);
   }
-  if (!of_draws.empty()) drawn.push_back(score(rows_of(hidden, draw_rows), std::move(of_draws), apart));
+  if (!of_draws.empty()) drawn.push_back(score_apart(draw_rows, std::move(of_draws)));
 }
 
 void ModelRunner::run(std::span<const PageOp> before, std::span<const RunSequence> sequences,

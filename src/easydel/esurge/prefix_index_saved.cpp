@@ -102,6 +102,7 @@ SavedPrefixIndex PrefixIndex::save(std::vector<std::vector<int32_t>>& ids) const
   };
   std::vector<std::pair<const Node*, int32_t>> left;  // a node, and the number of its parent or -1 - its root's
   for (const auto& [root, node] : roots_) {
+    if (!root.adapter.empty()) continue;  // versions of adapters are those of one process
     out.roots.push_back(root);
     for (const auto& child : node->children) left.emplace_back(child.get(), -int32_t(out.roots.size()));
   }

@@ -36,7 +36,7 @@ struct RequestDocument {
         field<&R::priority>("The same key of sampling."),
         field<&R::cache_salt>("The same key of sampling."),
         field<&R::timeout_seconds>("The same key of sampling.", above(0)),
-        field<&R::adapter>("The same key of sampling.", not_built("an adapter for one request")),
+        field<&R::adapter>("The same key of sampling."),
     };
   }
   void settle(config::Keys& keys);

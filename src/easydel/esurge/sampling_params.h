@@ -120,7 +120,7 @@ struct SamplingParams {
         field<&S::priority>("Requests with lower numbers are served first, if the engine's policy is priority."),
         field<&S::cache_salt>("Requests share cached prefixes only with those of the same salt."),
         field<&S::timeout_seconds>("Seconds after which a request ends with what is there.", above(0)),
-        field<&S::adapter>("Name of the adapter to use.", not_built("an adapter for one request")),
+        field<&S::adapter>("Name of a loaded adapter with which the request is answered; null: the model alone."),
         field<&S::return_token_ids>("Return token ids in addition to text."),
         field<&S::logprobs_mode>("raw: log-probabilities of the model's own distribution; processed: of the one that "
                                  "tokens are drawn from."),

@@ -93,7 +93,7 @@ class StepEngine {
   // stay, and get what waits.
   void take_new_weights(const std::function<NewWeights()>& make);
 
-  // As Engine has them. On the thread of step(), between steps; the others from any thread.
+  // As Engine has them. From any thread; loading is the only work with tensors outside of step().
   int64_t load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace = false);
   void unload_adapter(const std::string& name);
   std::vector<AdapterInfo> adapters() const;

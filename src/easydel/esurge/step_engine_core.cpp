@@ -140,8 +140,10 @@ RequestId StepEngine::add(Request request, OnOutput on_output) {
     auto live = std::make_shared<LiveRequest>(0, std::move(prepared), std::move(on_output), p.setup.tokenizer,
                                               p.info.vocabulary, p.drafts, p.setup.config.sampler_metrics, now);
     const std::lock_guard lock(p.mutex);
-    live->id = p.scheduler.add(live->prepared.scheduled);
+    SchedulerRequest scheduled = live->prepared.scheduled;
     live->fingerprint = p.info.fingerprint;
+    p.choose_adapter(*live, scheduled);
+    live->id = p.scheduler.add(std::move(scheduled));
     p.live.emplace(live->id, live);
     return live->id;
   } catch (const UserError&) {
@@ -189,6 +191,7 @@ void StepEngine::take_new_weights(const std::function<NewWeights()>& make) {
   NewWeights weights;
   try {
     weights = make();
+    if (weights.model != p.setup.model) p.refuse_adapters();
     p.runner.use(*weights.model);
   } catch (...) {
     const std::lock_guard lock(p.mutex);
@@ -197,24 +200,13 @@ void StepEngine::take_new_weights(const std::function<NewWeights()>& make) {
   }
   const std::lock_guard lock(p.mutex);
   p.scheduler.take_new_weights(false);
+  if (weights.model != p.setup.model) p.adapters.reset();
   p.setup.model = std::move(weights.model);
   p.setup.fingerprint = p.info.fingerprint = std::move(weights.fingerprint);
   for (const auto& [id, request] : p.live) request->fingerprint = p.info.fingerprint;
   if (!p.setup.config.silent_mode)
     log::info("esurge: new weights", p.info.fingerprint.empty() ? "" : ", fingerprint ", p.info.fingerprint);
 }
-
-int64_t StepEngine::load_adapter(const std::string& name, const std::filesystem::path& folder, bool) {
-  refuse(str("adapter '", name, "'"),
-         str("an adapter in the engine is not built yet, so ", folder.string(), " is not loaded"),
-         "merge it into the model's weights: easydel merge");
-}
-
-void StepEngine::unload_adapter(const std::string& name) {
-  refuse(str("adapter '", name, "'"), "is not loaded", "adapters() lists what is");
-}
-
-std::vector<AdapterInfo> StepEngine::adapters() const { return {}; }
 
 void StepEngine::pause() {
   const std::lock_guard lock(parts_->mutex);

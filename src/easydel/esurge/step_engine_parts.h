@@ -13,6 +13,7 @@
 #include "easydel/esurge/live_request.h"
 #include "easydel/esurge/saved_prefix_index.h"
 #include "easydel/esurge/step_engine.h"
+#include "easydel/models/adapters.h"
 
 namespace easydel::esurge {
 
@@ -65,6 +66,12 @@ struct StepEngine::Parts {
   void take_ended();
   void deliver();
 
+  // Made when they are first asked for. UserError: the model cannot have any.
+  models::Adapters& adapters_of_model();
+  // UserError: its adapter is not loaded.
+  void refuse_adapters() const;  // UserError: some are loaded, or are still used
+  void choose_adapter(LiveRequest& request, SchedulerRequest& scheduled) const;
+
   EngineSetup setup;
   ModelRunner runner;
   std::unique_ptr<DraftModel> draft;  // null: there is none, or it failed
@@ -81,7 +88,9 @@ struct StepEngine::Parts {
   EngineMetrics metrics;
   Rate rate;
   StepCounts counts;
-  bool aborted = false;  // outputs are due
+  std::unique_ptr<models::Adapters> adapters;       // null: none was ever loaded
+  std::map<uint64_t, std::string> adapter_digests;  // of folders, by version
+  bool aborted = false;                             // outputs are due
   bool paused = false;
 
   // Of the step that runs; for its thread alone.

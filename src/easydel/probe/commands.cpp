@@ -110,6 +110,12 @@ int run_engine(const EngineCommand& command, const Output& out) {
     set.insert(set.begin(), {"esurge.speculative_model=" + command.draft, "esurge.num_speculative_tokens=4"});
   }
   EngineRequest request{elarge::configuration(document, set), lines_of(command.lines), command.pages};
+  for (const std::string& given : command.adapters) {
+    const size_t equals = given.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      refuse("--adapter", str("'", given, "' has no name"), "give --adapter NAME=FOLDER");
+    request.adapters.emplace_back(given.substr(0, equals), hub::resolve_model(given.substr(equals + 1), "--adapter"));
+  }
   core().engine(request, out);
   return 0;
 }

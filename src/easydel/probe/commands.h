@@ -24,6 +24,7 @@ struct EngineCommand {
   std::string model, lines = "-", draft, chat_template;
   std::vector<std::string> set;  // keys of a run
   std::optional<int64_t> pages;
+  std::vector<std::string> adapters;  // NAME=FOLDER
 };
 int run_engine(const EngineCommand& command, const Output& out);
 struct RolloutCommand {

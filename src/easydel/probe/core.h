@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "easydel/elarge/core.h"
@@ -30,6 +31,7 @@ struct EngineRequest {
   elarge::Config config;
   std::vector<std::string> lines;  // of JSON
   std::optional<int64_t> pages;    // of each kind; nothing: what memory allows
+  std::vector<std::pair<std::string, std::filesystem::path>> adapters = {};  // by the names that lines give
 };
 struct RolloutRequest {
   std::filesystem::path model;

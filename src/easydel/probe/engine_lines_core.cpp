@@ -120,6 +120,7 @@ void engine_lines(const EngineRequest& request, const elarge::Output& out) {
       elarge::engine_setup(model, has_tokenizer ? session->build_tokenizer() : nullptr, request.config);
   setup.pages = request.pages;
   StepEngine engine(std::move(setup));
+  for (const auto& [name, folder] : request.adapters) engine.load_adapter(name, folder);
 
   std::vector<Line> lines(request.lines.size());
   for (size_t i = 0; i < lines.size(); ++i) read(lines[i], request.lines[i]);

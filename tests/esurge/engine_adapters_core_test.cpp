@@ -1,0 +1,179 @@
+// Adapters of requests: the same bits alone and beside others, as a model has that was loaded with the adapter, while
+// adapters come, are replaced and go.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+
+#include "easydel/base/error.h"
+#include "easydel/esurge/engine.h"
+#include "easydel/models/adapter.h"
+#include "esurge/same_bits.h"
+#include "support/data.h"
+
+namespace easydel::esurge {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RequestAdapters : public SameBits {
+ protected:
+  void SetUp() override {
+    SameBits::SetUp();
+    write("one", "{r: 3, alpha: 8, init: random}", 1);
+    write("other", "{r: 2, init: random, use_dora: true}", 2);
+    write("zeros", "{r: 4}", 3);
+  }
+
+  std::shared_ptr<models::Model> loaded(const std::vector<models::AdapterOptions>& adapters) const {
+    models::LoadOptions options;
+    options.dtype = models::dtype_setting(GetParam().dtype, "dtype");
+    options.adapters = adapters;
+    if (GetParam().folder.starts_with("hf_goldens")) {
+      options.overrides = Value::map();
+      options.overrides.set("max_position_embeddings", Value::integer(512));
+    }
+    return models::load_model(test::test_data(GetParam().folder), options);
+  }
+  void write(const char* name, const char* yaml, uint64_t seed) const {
+    models::AdapterOptions options;
+    config::read(parse_yaml(yaml), options.config, "lora").throw_if_any();
+    options.seed = seed;
+    const auto made = loaded({options});
+    models::save_adapter(*made, *made->adapters().front(), work_ / name, "base");
+  }
+  EngineSetup own_setup(int64_t page_size, std::optional<int64_t> pages) const {
+    EngineSetup out = setup(page_size, pages);
+    out.model = loaded({});
+    return out;
+  }
+
+  test::TemporaryFolder work_;
+};
+
+TEST_P(RequestAdapters, HaveTheBitsOfAModelThatIsLoadedWithThemInEveryCompany) {
+  Random random(3);
+  std::vector<Request> all = requests(random, 14);
+  std::vector<std::string> expected;
+  const std::vector<std::string> base = alone(all);
+  std::map<std::string, std::vector<std::string>> with;
+  for (const char* name : {"one", "other"}) {
+    EngineSetup own = setup(128, 64);
+    own.config.enable_prefix_caching = false;
+    own.model = loaded({models::adapter_in(work_ / name)});
+    StepEngine engine(own);
+    for (const Request& request : all) with[name].push_back(answers(engine, {request}).front());
+  }
+  with["zeros"] = base;
+  int64_t changed = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const char* const name = std::array<const char*, 4>{"", "one", "other", "zeros"}[i % 4];
+    if (*name) all[i].sampling.adapter = name;
+    expected.push_back(*name ? with[name][i] : base[i]);
+    changed += expected[i] != base[i];
+  }
+  EXPECT_GT(changed, 3);
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    EngineSetup own = own_setup(std::array{16, 1, 100, 16}[seed - 1], 40);
+    if (own.config.page_size == 1) own.pages = 600;
+    own.config.max_num_batched_tokens = random.from(5, 120);
+    own.config.num_speculative_tokens = seed % 2 == 1 ? 3 : 0;
+    own.config.prompt_lookup_min = 1;
+    StepEngine engine(own);
+    for (const char* name : {"one", "other", "zeros"}) engine.load_adapter(name, work_ / name);
+    std::vector<std::string> found(all.size());
+    for (size_t i = 0; i < all.size(); ++i) {
+      engine.add(all[i], [&found, i](const RequestOutput& output) { found[i] = bits_of(output); });
+      if (random.chance(50)) engine.step();
+    }
+    while (engine.step()) {
+    }
+    for (size_t i = 0; i < all.size(); ++i)
+      EXPECT_EQ(found[i], expected[i]) << "schedule " << seed << ", request " << i;
+    // What the other adapters have cached is not theirs.
+    EXPECT_EQ(answers(engine, all), expected) << "schedule " << seed << ", once more";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, RequestAdapters, testing::ValuesIn([] {
+                           std::vector<Subject> out;
+                           for (const Subject& subject : subjects())
+                             for (const char* name : {"story_fp32", "deepseek_v3_mla", "qwen3_next_hybrid"})
+                               if (subject.name == name) out.push_back(subject);
+                           return out;
+                         }()),
+                         [](const auto& info) { return info.param.name; });
+
+class AdaptersOfAnEngine : public RequestAdapters {};
+
+TEST_P(AdaptersOfAnEngine, KeepTheVersionThatARequestBeganWith) {
+  EngineSetup own = own_setup(16, 64);
+  own.fingerprint = "fp";
+  StepEngine engine(own);
+  Request request;
+  request.prompt = "Once upon a time";
+  request.sampling.temperature = 0, request.sampling.max_tokens = 20, request.sampling.logprobs = 0;
+  std::map<std::string, RequestOutput> alone;
+  const auto answer = [&](const char* adapter) {
+    request.sampling.adapter = adapter;
+    RequestOutput last;
+    engine.add(request, [&](RequestOutput output) { last = std::move(output); });
+    while (engine.step()) {
+    }
+    return last;
+  };
+  const int64_t first = engine.load_adapter("mine", work_ / "one");
+  const RequestOutput one = answer("mine");
+  RequestOutput found;
+  engine.add(request, [&](RequestOutput output) { found = std::move(output); });
+  engine.step();
+  EXPECT_EQ(engine.adapters().at(0).requests, 1);
+  const int64_t second = engine.load_adapter("mine", work_ / "other", true);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(engine.adapters().at(0).version, second);
+  EXPECT_EQ(engine.adapters().at(0).requests, 0);
+  const RequestOutput other = answer("mine");
+  EXPECT_NE(bits_of(other), bits_of(one));
+  EXPECT_NE(other.fingerprint, one.fingerprint);
+  EXPECT_EQ(bits_of(found), bits_of(one));
+  EXPECT_EQ(found.fingerprint, one.fingerprint);
+  // A name that is dropped is refused, and those that use it finish.
+  engine.add(request, [&](RequestOutput output) { found = std::move(output); });
+  engine.step();
+  engine.unload_adapter("mine");
+  EXPECT_TRUE(engine.adapters().empty());
+  EXPECT_THROW(engine.add(request, {}), UserError);
+  while (engine.step()) {
+  }
+  EXPECT_EQ(bits_of(found), bits_of(other));
+}
+
+TEST_P(AdaptersOfAnEngine, RefuseWhatIsNotTheirsAndChangeNothing) {
+  Engine engine(own_setup(16, 64));
+  Request request;
+  request.prompt = "Once";
+  request.sampling.adapter = "one";
+  EXPECT_EQ(test::refusal([&] { engine.generate(request); }),
+            "adapter: 'one' is not loaded\n    load it, or leave the key out");
+  engine.load_adapter("one", work_ / "one");
+  EXPECT_THROW(engine.load_adapter("one", work_ / "other"), UserError) << "the name is there";
+  EXPECT_THROW(engine.load_adapter("two", work_ / "nothing"), UserError);
+  EXPECT_THROW(engine.unload_adapter("two"), UserError);
+  ASSERT_EQ(engine.adapters().size(), 1u);
+  EXPECT_EQ(engine.adapters()[0].name, "one");
+  EXPECT_EQ(engine.adapters()[0].r, 3);
+  EXPECT_EQ(engine.generate(request).error, "");
+  const auto another = loaded({});
+  EXPECT_EQ(test::refusal([&] { engine.update_model_weights([&] {
+                                  return NewWeights{another, ""};
+                                }); }),
+            "model: another model cannot take over while adapters of the present one are loaded or used\n    unload "
+            "them first, or change the weights in place");
+  EXPECT_EQ(engine.generate(request).error, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Story, AdaptersOfAnEngine, testing::Values(subjects().front()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace easydel::esurge
