@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <random>
 
@@ -78,6 +79,43 @@ TEST_F(Columnar, OnlyTheFieldsThatAreAskedForAreRead) {
     EXPECT_EQ(rows[0].fields.find("large_string")->scalar, "x");
     EXPECT_EQ(rows[0].fields.find("messages")->items[0].find("content")->scalar, "q");
     EXPECT_EQ(all_rows(file(name), {SampleBy::line, {"no such"}}).size(), 3u);
+  }
+}
+
+// Row groups and batches of 300 rows and 20 rows; the first ones are not decoded, so they may even be broken.
+TEST_F(Columnar, RowsArePassedOverByWholeGroups) {
+  const test::TemporaryFolder folder;
+  for (const auto& [name, form] :
+       {std::pair{"a.parquet", columnar::Form::parquet}, {"a.arrow", columnar::Form::arrow}}) {
+    const auto writer =
+        columnar_library().write(folder / name, {form, columnar::Compression::none, {{"n", false}, {"many", false}}});
+    const std::vector<int32_t> many(14000, 7);  // 300 of them fill a group
+    for (int32_t i = 0; i < 320; ++i) writer->row(std::vector<columnar::NumberList>{std::vector<int32_t>{i}, many});
+    writer->commit();
+    const auto rows_after = [&](int64_t skip, int64_t left) {
+      std::vector<std::string> out;
+      ReadOptions options{.fields = {"n"}};
+      options.rows_to_skip = &skip;
+      source_of_file(folder / name)->read(folder / name, options, [&](const Row& row) {
+        out.push_back(row.where.substr(row.where.rfind(':') + 1) + " " + to_json(row.fields.find("n")->items[0]));
+        return true;
+      });
+      EXPECT_EQ(skip, left) << name;
+      return out;
+    };
+    for (const int64_t skip : {0, 1, 255, 256, 257, 299, 300, 301, 319}) {
+      const auto rows = rows_after(skip, 0);
+      ASSERT_EQ(int64_t(rows.size()), 320 - skip) << name << " after " << skip;
+      EXPECT_EQ(rows.front(), str(skip + 1, " ", skip)) << name;
+      EXPECT_EQ(rows.back(), "320 319") << name;
+    }
+    EXPECT_TRUE(rows_after(400, 80).empty());
+    if (form == columnar::Form::arrow) continue;
+    std::string bytes = test::read_file(folder / name);
+    std::fill(bytes.begin() + 4, bytes.begin() + 64, '\xff');
+    test::write_file(folder / name, bytes);
+    EXPECT_THROW(rows_after(0, 0), UserError);
+    EXPECT_EQ(rows_after(300, 0).size(), 20u);
   }
 }
 

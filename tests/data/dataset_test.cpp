@@ -53,6 +53,30 @@ class Datasets : public testing::Test {
   int files_ = 0;
 };
 
+// Rows before and after a slice are counted as rows, in all files, and are neither read nor prepared.
+TEST_F(Datasets, ASliceIsCutOutOfAllFiles) {
+  DatasetOptions options = of({"ab\nbroken\n\xff\n"});
+  const auto more = folder_ / "more.txt";
+  test::write_file(more, "cd\n\nef\nbroken\n");
+  options.informs[0].data_files = {options.informs[0].data_files[0], more.string()};
+  const auto first = [&](const std::string& split) {
+    options.informs[0].split = split;
+    const Ids tokens = first_tokens(Dataset::build(options, bytes_of), 0);
+    return std::string(tokens.begin(), tokens.end());
+  };
+  EXPECT_EQ(first("train[3:5]"), "ce");
+  EXPECT_EQ(first("train[-3:-1]"), "ce");
+  EXPECT_EQ(first("train[50%:66%]"), "c");
+  EXPECT_EQ(first("train[4:5]+train[:1]"), "ea");
+  EXPECT_EQ(test::replaced(test::refusal([&] { first("train[7:9]"); }), folder_.path().string(), "DIR"),
+            "mixture.informs[0].split: the slice of 'train' is empty: there are 6 rows\n    choose other boundaries");
+  // Paragraphs are given, not passed over.
+  options.informs[0].sample_by = SampleBy::paragraph;
+  options.informs[0].data_files = {more.string()};
+  EXPECT_EQ(first("train[:1]"), "c");
+  EXPECT_EQ(first("train[-1:]"), "e");
+}
+
 TEST_F(Datasets, HaveTheRowsOfTheirFilesInOrder) {
   const Dataset dataset = Dataset::build(of({"abc\nd\nef\n"}), bytes_of);
   EXPECT_EQ(dataset.size(), 3);

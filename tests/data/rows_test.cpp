@@ -48,6 +48,35 @@ TEST(Rows, TextIsLinesParagraphsOrTheWholeFile) {
   EXPECT_EQ(all_rows(folder / "a.txt", {SampleBy::document}).size(), 1u);
 }
 
+// The rows after the first `skip` are the same rows, whatever the ones before them are; what is left to skip is told.
+TEST(Rows, RowsArePassedOverWithoutBeingParsed) {
+  const TemporaryFolder folder;
+  write_file(folder / "a.jsonl", "{\"text\": \"a\"}\n\nbroken\n{\"text\": \"c\"}\n[1]\n{\"text\": \"e\"}\n");
+  write_file(folder / "a.json", "[{\"text\": \"a\"},\nbroken, {\"text\": \"c\"}, [1],\n{\"text\": \"e\"}]\n");
+  write_file(folder / "lines.json", test::read_file(folder / "a.jsonl"));
+  write_file(folder / "a.csv", "text\na\n\"b\nb\",too,many\nc\nd,many\n\"e\n\ne\"\n");
+  write_file(folder / "a.txt", "a\n \n\xff\nc\n\xfe\ne\n");
+  for (const char* name : {"a.jsonl", "a.json", "lines.json", "a.csv", "a.txt"}) {
+    const auto rows_after = [&](int64_t skip, int64_t left) {
+      std::vector<std::string> out;
+      ReadOptions options;
+      options.on_bad_row = [&](const UserError& error) { out.push_back("bad " + error.where); };
+      options.rows_to_skip = &skip;
+      for (const Row& row : all_rows(folder / name, options)) out.push_back(row.where + to_json(row.fields));
+      EXPECT_EQ(skip, left) << name;
+      return out;
+    };
+    // The bad rows are told first: they do not come in between here.
+    EXPECT_EQ(rows_after(0, 0).size(), 5u) << name;
+    const std::vector<std::string> last = rows_after(4, 0);
+    ASSERT_EQ(last.size(), 1u) << name;
+    EXPECT_EQ(last[0], rows_after(0, 0).back()) << name;
+    EXPECT_EQ(rows_after(1, 0).size(), 4u) << name;
+    EXPECT_EQ(rows_after(2, 0).size(), 3u) << name;
+    EXPECT_TRUE(rows_after(9, 4).empty()) << name;
+  }
+}
+
 TEST(Rows, ABrokenLineIsNamed) {
   const TemporaryFolder folder;
   write_file(folder / "a.jsonl", "{\"text\": \"a\"}\n{\"text\": }\n");

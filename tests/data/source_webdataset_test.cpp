@@ -42,6 +42,11 @@ TEST_F(TarFiles, MembersWithOneKeyAreARow) {
       "2{\"cls\": 7, \"seg.png\": {\"path\": \"a/2.seg.PNG\", \"bytes\": 3}, \"__key__\": \"a/2\"}\n";
   pack("plain.tar", files);
   EXPECT_EQ(rows("plain.tar"), expected);
+  int64_t skip = 1;
+  ReadOptions after_one;
+  after_one.rows_to_skip = &skip;
+  EXPECT_EQ(rows("plain.tar", after_one), std::string(expected).substr(std::string(expected).find("2{")));
+  EXPECT_EQ(skip, 0);
   pack("packed.tar.gz", files, "czf");
   EXPECT_EQ(rows("packed.tar.gz"), expected);
   ReadOptions options;

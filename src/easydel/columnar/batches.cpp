@@ -8,10 +8,13 @@
 #include <arrow/type.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
+#include <parquet/file_reader.h>
+#include <parquet/metadata.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
@@ -60,16 +63,23 @@ auto Batches::guarded(const Action& action) const {
          "the file is broken or of another kind");
 }
 
-Batches::Batches(std::filesystem::path file, Form form, std::span<const std::string> columns)
-    : file_(std::move(file)), form_(form) {
+Batches::Batches(std::filesystem::path file, Form form, std::span<const std::string> columns, int64_t& rows_to_skip)
+    : file_(std::move(file)), form_(form), rows_to_skip_(rows_to_skip) {
   next_ = guarded([&] { return form == Form::parquet ? open_parquet(columns) : open_arrow(columns); });
 }
 
 std::shared_ptr<arrow::RecordBatch> Batches::next() {
   return guarded([&]() -> arrow::Result<std::shared_ptr<arrow::RecordBatch>> {
-    ARROW_ASSIGN_OR_RAISE(auto batch, next_());
-    if (batch) ARROW_RETURN_NOT_OK(batch->ValidateFull());
-    return batch;
+    for (;;) {
+      ARROW_ASSIGN_OR_RAISE(auto batch, next_());
+      before_ += std::exchange(rows_, batch ? batch->num_rows() : 0);
+      if (batch && rows_ <= rows_to_skip_) {
+        rows_to_skip_ -= rows_;
+        continue;
+      }
+      if (batch) ARROW_RETURN_NOT_OK(batch->ValidateFull());
+      return batch;
+    }
   });
 }
 
@@ -104,7 +114,13 @@ arrow::Result<Batches::Next> Batches::open_parquet(std::span<const std::string> 
   ARROW_RETURN_NOT_OK(reader->GetSchema(&schema));
   std::vector<int> leaves, groups;
   for (const int field : choose(*schema, columns)) add_leaves(reader->manifest().schema_fields[size_t(field)], leaves);
-  for (int group = 0; group < reader->num_row_groups(); ++group) groups.push_back(group);
+  int first = 0;
+  for (; first < reader->num_row_groups(); ++first) {
+    const int64_t rows = reader->parquet_reader()->metadata()->RowGroup(first)->num_rows();
+    if (rows > rows_to_skip_) break;
+    rows_to_skip_ -= rows, before_ += rows;
+  }
+  for (int group = first; group < reader->num_row_groups(); ++group) groups.push_back(group);
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatchReader> batches,
                         reader->GetRecordBatchReader(groups, leaves));
   return [reader, batches] { return batches->Next(); };

@@ -49,9 +49,11 @@ class Library {
   // writes as JSON: dates, timestamps and durations in milliseconds, times of day and decimals as strings; numbers keep
   // all digits. Only `columns` are read, the others are null; empty: all. Arrow files may have the file or the stream
   // format. Returns false if `sink` stopped. UserError "file: ...": broken or another format; "file:row: ...": a value
-  // that cannot be represented; with `on_bad_row` that error goes there, and the rows after it are read.
+  // that cannot be represented; with `on_bad_row` that error goes there, and the rows after it are read. As many rows
+  // as `rows_to_skip` says are passed over, whole row groups and batches without being decoded, and counted down there.
   virtual bool read(const std::filesystem::path& file, Form form, std::span<const std::string> columns,
-                    const RowSink& sink, const std::function<void(const UserError&)>& on_bad_row = {}) = 0;
+                    const RowSink& sink, const std::function<void(const UserError&)>& on_bad_row = {},
+                    int64_t* rows_to_skip = nullptr) = 0;
   // Parquet, or Arrow's stream format as `datasets` saves it. UserError: the disk refuses.
   virtual std::unique_ptr<Writer> write(const std::filesystem::path& file, const WriteOptions& options) = 0;
   virtual std::string version() = 0;  // of Arrow, "26.0.1"

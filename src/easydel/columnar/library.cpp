@@ -27,12 +27,17 @@ Value row_of(const arrow::RecordBatch& batch, const Batches& batches, int64_t ro
 class ArrowLibrary final : public Library {
  public:
   bool read(const std::filesystem::path& file, Form form, std::span<const std::string> columns, const RowSink& sink,
-            const std::function<void(const UserError&)>& on_bad_row) override {
-    Batches batches(file, form, columns);
-    int64_t number = 0;
+            const std::function<void(const UserError&)>& on_bad_row, int64_t* rows_to_skip) override {
+    int64_t none = 0;
+    int64_t& skip = rows_to_skip ? *rows_to_skip : none;
+    Batches batches(file, form, columns, skip);
     while (const auto batch = batches.next())
       for (int64_t row = 0; row < batch->num_rows(); ++row) {
-        ++number;
+        if (skip > 0) {
+          --skip;
+          continue;
+        }
+        const int64_t number = batches.rows_before() + row + 1;
         Value fields;
         try {
           fields = row_of(*batch, batches, row, str(file.string(), ":", number));

@@ -53,7 +53,7 @@ bool read_columns(const std::filesystem::path& file, columnar::Form form, const 
   const auto take = [&](Value fields, int64_t number) {
     return sink({std::move(fields), str(file.string(), ":", number)});
   };
-  return columnar_library().read(file, form, options.fields, take, options.on_bad_row);
+  return columnar_library().read(file, form, options.fields, take, options.on_bad_row, options.rows_to_skip);
 }
 
 }  // namespace easydel::data

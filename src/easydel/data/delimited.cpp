@@ -91,6 +91,7 @@ bool read_delimited(const std::filesystem::path& file, char separator, const Rea
       names = names_in(fields, where);
       return true;
     }
+    if (options.skips_row()) return true;
     if (fields.size() > names.size()) {
       options.bad_row({where, str("the row has ", fields.size(), " fields, the first line names ", names.size()),
                        "put quotes around a value that contains the separator"});

@@ -132,11 +132,12 @@ const FileSource& InformReader::source_of(const std::filesystem::path& file) con
 }
 
 int64_t InformReader::count(const std::vector<std::filesystem::path>& files) const {
-  int64_t out = 0;
+  int64_t given = 0, to_skip = INT64_MAX;
   ReadOptions options{inform_.sample_by, {"__key__"}};
-  options.on_bad_row = [&](const UserError&) { ++out; };
-  for (const auto& file : files) source_of(file).read(file, options, [&](const Row&) { return ++out, true; });
-  return out;
+  options.on_bad_row = [&](const UserError&) { ++given; };
+  options.rows_to_skip = &to_skip;
+  for (const auto& file : files) source_of(file).read(file, options, [&](const Row&) { return ++given, true; });
+  return given + (INT64_MAX - to_skip);
 }
 
 void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
@@ -144,20 +145,22 @@ void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
   int64_t taken = 0;
   bool more = true;
   SplitPart::Range range;
-  int64_t row_of_part = 0;  // of the next row
+  int64_t to_skip = 0;      // rows of the part before its range, from the next row on
+  int64_t row_of_part = 0;  // of the next row, from the range's first one
   const auto is_full = [&] { return inform_.num_rows && taken == *inform_.num_rows; };
   const auto is_outside = [&] {
-    const int64_t row = row_of_part++;
-    return row < range.first || row >= range.last;
+    if (to_skip > 0) return --to_skip, true;
+    return row_of_part++ >= range.last - range.first;
   };
   ReadOptions options{inform_.sample_by, steps_.fields(fields_read(rules_))};
+  options.rows_to_skip = &to_skip;
   options.on_bad_row = [&](const UserError& error) {
     if (is_outside() || is_full()) return;
     ++taken;
     more = batch.add(error) && more;
   };
   const auto take = [&](Row row) {
-    if (is_full() || !more || row_of_part >= range.last) return false;
+    if (is_full() || !more || row_of_part >= range.last - range.first) return false;
     if (is_outside()) return true;
     PreparedRow prepared;
     try {
@@ -184,6 +187,7 @@ void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
     if (range.first >= range.last)
       refuse(name_ + ".split", str("the slice of '", part.split, "' is empty: there are ", rows, " rows"),
              "choose other boundaries");
+    to_skip = range.first;
     for (const auto& file : files) {
       try {
         if (!source_of(file).read(file, options, take)) break;
@@ -191,8 +195,9 @@ void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
         if (!batch.add(error, true)) break;
       }
     }
-    if (part.is_slice() && row_of_part <= range.first)
-      refuse(name_ + ".split", str("the slice of '", part.split, "' is empty: there are ", row_of_part, " rows"),
+    if (part.is_slice() && row_of_part == 0)
+      refuse(name_ + ".split",
+             str("the slice of '", part.split, "' is empty: there are ", range.first - to_skip, " rows"),
              "choose other boundaries");
     if (is_full() || !more) break;
   }

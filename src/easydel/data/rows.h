@@ -2,6 +2,7 @@
 // large one is never in memory as a whole.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -30,7 +31,12 @@ struct ReadOptions {
   std::vector<std::string> fields = {};  // the requested fields; others may be null. Empty: all
   // Receives the error of a row that cannot be read, if the rows after it can; reading goes on. Null: it is thrown.
   std::function<void(const UserError&)> on_bad_row = {};
+  // Rows to pass over, bad ones among them. The reader counts them down, so that the next file goes on; it neither
+  // parses nor gives them. Rows that it cannot pass over it gives as ever, and who takes them counts down. Null: none.
+  int64_t* rows_to_skip = nullptr;
 
+  // Whether a row is passed over; counts it down.
+  bool skips_row() const { return rows_to_skip && *rows_to_skip > 0 && (--*rows_to_skip, true); }
   void bad_row(const UserError& error) const {
     if (!on_bad_row) throw error;
     on_bad_row(error);

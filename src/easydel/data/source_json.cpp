@@ -36,6 +36,7 @@ char first_character(const std::filesystem::path& file) {
 bool read_json(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
   if (first_character(file) != '[') return jsonl_source.read(file, options, sink);
   const auto take = [&](std::string_view text, int64_t line) {
+    if (options.skips_row()) return true;
     const std::string where = str(file.string(), ":", line);
     Value row;
     try {

@@ -39,7 +39,8 @@ bool read_txt(const std::filesystem::path& file, const ReadOptions& options, con
   }
   if (options.sample_by == SampleBy::line)
     return for_each_line(file, [&](std::string_view line, int64_t number) {
-      return !is_utf8(line, file, number, options) || is_blank(line) || sink(row_of(std::string(line), file, number));
+      if (is_blank(line) || options.skips_row()) return true;
+      return !is_utf8(line, file, number, options) || sink(row_of(std::string(line), file, number));
     });
   std::string paragraph;
   int64_t begin = 0;

@@ -72,10 +72,10 @@ bool read_webdataset(const std::filesystem::path& file, const ReadOptions& optio
   ArchiveReader archive(file, ArchiveReader::Form::tar);
   Row row;
   std::string key;
-  bool is_bad = false;
+  bool is_left_out = false;  // because it is bad, or passed over
   int64_t number = 0;
   const auto give = [&] {
-    if (number == 0 || is_bad) return true;
+    if (number == 0 || is_left_out) return true;
     row.fields.set("__key__", Value::text(key));
     row.fields.set("__url__", Value::text(file.string()));
     return sink(std::move(row));
@@ -91,17 +91,17 @@ bool read_webdataset(const std::filesystem::path& file, const ReadOptions& optio
       if (!give()) return false;
       key = name.key;
       row = {Value::map(), str(file.string(), ":", ++number)};
-      is_bad = false;
+      is_left_out = options.skips_row();
     }
     const bool is_asked =
         options.fields.empty() || std::ranges::find(options.fields, name.field) != options.fields.end();
-    if (!is_asked || is_bad) continue;
+    if (!is_asked || is_left_out) continue;
     std::string bytes = bytes_of_member(archive, row.where, member->name);
     try {
       row.fields.set(name.field, decoded(name.field, std::move(bytes), member->name, row.where));
     } catch (const UserError& error) {
       options.bad_row(error);
-      is_bad = true;
+      is_left_out = true;
     }
   }
   return give();
