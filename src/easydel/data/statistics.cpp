@@ -56,8 +56,9 @@ std::vector<Conversation> conversations_of(const TypedRow& row) {
   if (!row.prompt.is_list()) return out;
   for (const Value* answer : {&row.completion, &row.chosen, &row.rejected}) {
     if (!answer->is_list()) continue;
-    Conversation& one = out.emplace_back(row.prompt, out.empty() ? 0 : row.prompt.items.size());
+    Conversation one{row.prompt, out.empty() ? 0 : row.prompt.items.size()};
     one.messages.items.insert(one.messages.items.end(), answer->items.begin(), answer->items.end());
+    out.push_back(std::move(one));
   }
   if (out.empty()) out.push_back({row.prompt, 0});
   return out;
