@@ -49,7 +49,7 @@ class NamedAdapters : public testing::Test {
     test::write_file(work_ / "run.yaml",
                      str("model: {name_or_path: ", story(),
                          "}\nloader: {dtype: fp32, param_dtype: fp32}\nadapters: {loud: ", folder("loud"),
-                         ", soft: ", folder("soft"), "}\nactions:\n- generate: ", action, "\n"));
+                         ", soft: ", folder("soft"), ", mix: {cat: {loud: 1}}}\nactions:\n- generate: ", action, "\n"));
     return test::run_program({"elarge", (work_ / "run.yaml").string()});
   }
 
@@ -65,7 +65,7 @@ TEST_F(NamedAdapters, AreChosenByPrompt) {
   EXPECT_EQ(loud, continued(prompt, {"--set", "adapters.loud=" + folder("loud"), "--adapter", "loud"}));
   const test::Ran ran =
       run(str("{prompts: [", prompt, ", ", prompt, ", ", prompt,
-              "], max_new_tokens: 12, adapter: [loud, '', soft], output_path: ", folder("out.jsonl"), "}"));
+              "], max_new_tokens: 12, adapter: [mix, '', soft], output_path: ", folder("out.jsonl"), "}"));
   ASSERT_EQ(ran.status, 0) << ran.err;
   const std::string lines = test::read_file(work_ / "out.jsonl");
   std::vector<std::string> texts;
@@ -80,14 +80,25 @@ TEST_F(NamedAdapters, ThatAreNotThereAreNamedBeforeAnythingRuns) {
     EXPECT_EQ(ran.status, 2);
     return test::replaced(ran.err, work_.path().string(), "W");
   };
-  EXPECT_EQ(
-      refused("{prompts: [a, b], adapter: quiet}"),
-      "W/run.yaml:5:40: actions[0].generate.adapter: no adapter is called 'quiet'\n    known: loud, soft\n1 problem in "
-      "W/run.yaml; nothing was run.\n");
+  EXPECT_EQ(refused("{prompts: [a, b], adapter: quiet}"),
+            "W/run.yaml:5:40: actions[0].generate.adapter: no adapter is called 'quiet'\n    known: loud, soft, mix\n1 "
+            "problem in "
+            "W/run.yaml; nothing was run.\n");
   EXPECT_EQ(refused("{prompts: [a, b, c], adapter: [loud, soft]}"),
             "W/run.yaml:5:43: actions[0].generate.adapter: names 2 adapters for 3 prompts\n    give one for all "
             "prompts, or one for "
             "each\n1 problem in W/run.yaml; nothing was run.\n");
+  const std::string yaml = test::read_file(work_ / "run.yaml");
+  const auto with_sum = [&](const std::string& sum) {
+    test::write_file(work_ / "run.yaml", test::replaced(yaml, "adapters: {", "adapters: {more: " + sum + ", "));
+    const test::Ran ran = test::run_program({"validate", (work_ / "run.yaml").string()});
+    return test::replaced(ran.err, work_.path().string(), "W");
+  };
+  EXPECT_NE(with_sum("{ties: {loud: 1}}").find("adapters.more: is neither a folder nor a sum"), std::string::npos);
+  EXPECT_NE(with_sum("{cat: {lout: 1}}").find("adapters.more: no adapter with a folder is called 'lout'"),
+            std::string::npos);
+  EXPECT_NE(with_sum("{cat: {loud: much}}").find("adapters.more: the weight of 'loud' is not a number"),
+            std::string::npos);
   std::filesystem::remove(work_ / "soft" / "adapter_config.json");
   EXPECT_NE(refused("{prompts: [a], adapter: soft}").find("adapter_config.json"), std::string::npos);
 }

@@ -141,6 +141,55 @@ TEST(Adapters, AreAddedReplacedAndRemovedByName) {
             "adapters.a: no adapter of this name is loaded\n    known: b");
 }
 
+// Against the definitions of PEFT 0.21.2, add_weighted_adapter: cat adds the products; linear adds A and B.
+TEST(Adapters, AreAddedUpWithWeights) {
+  const test::TemporaryFolder work;
+  const char* const embedded = "{r: 3, alpha: 5, init: random, target_modules: [q_proj, embed_tokens, down_proj]}";
+  write_adapter(golden("llama"), lora, 1, work / "a");
+  write_adapter(golden("llama"), embedded, 2, work / "b");
+  write_adapter(golden("llama"), dora, 3, work / "dora");
+  write_adapter(golden("llama"), "{r: 2, init: random}", 3, work / "narrow");
+  const auto base = load(golden("llama"), DTypeSetting::automatic);
+  Adapters adapters(base);
+  for (const char* name : {"a", "b", "dora", "narrow"}) adapters.add(name, work / name);
+  const auto of = [&](const Adapters::Loaded& loaded) { return logits(*base, {6}, {loaded}).front(); };
+  const auto near = [](const Tensor& one, const Tensor& other) {
+    return (one - other).abs().max().item<double>() < 2e-5;
+  };
+
+  AdapterOptions half = adapter_in(work / "a"), minus = adapter_in(work / "b");
+  half.weight = 0.5, minus.weight = -2, minus.name = "second";
+  const Tensor both = logits(*load(golden("llama"), DTypeSetting::automatic, {half, minus}), {6}, {}).front();
+  const auto cat = adapters.add_sum("cat", AdapterSum::Kind::cat, {{"a", 0.5}, {"b", -2}});
+  EXPECT_TRUE(near(of(cat), both));
+  EXPECT_EQ(adapters.list()[2].r, 6);  // a, b, cat
+
+  // Of one adapter, linear is that adapter with another weight; (A + A) and (B + B) are four times the product.
+  const auto quarter = adapters.add_sum("quarter", AdapterSum::Kind::linear, {{"a", -0.25}, {"a", -0.25}});
+  AdapterOptions less = adapter_in(work / "a");
+  less.weight = -1;
+  EXPECT_TRUE(near(of(quarter), logits(*load(golden("llama"), DTypeSetting::automatic, {less}), {6}, {}).front()));
+  const auto linear = adapters.add_sum("linear", AdapterSum::Kind::linear, {{"a", 1}, {"b", 1}});
+  EXPECT_GT((of(linear) - of(adapters.add_sum("other", AdapterSum::Kind::cat, {{"a", 1}, {"b", 1}})))
+                .abs()
+                .max()
+                .item<double>(),
+            1e-4);
+
+  const auto refused = [&](AdapterSum::Kind kind, const char* part) {
+    return test::refusal([&] { adapters.add_sum("x", kind, {{"a", 1}, {part, 1}}); });
+  };
+  EXPECT_EQ(refused(AdapterSum::Kind::cat, "c"),
+            "adapters.x: no adapter is called 'c'\n    known: a, b, cat, dora, linear, narrow, other, quarter");
+  EXPECT_EQ(refused(AdapterSum::Kind::linear, "narrow"),
+            "adapters.x: linear adds adapters of one rank, and model.layers.0.self_attn.o_proj has 3 and 2\n"
+            "    cat adds those of different ranks");
+  EXPECT_EQ(
+      refused(AdapterSum::Kind::cat, "dora"),
+      "adapters.x: adds up more than products of A and B (model.layers.0.self_attn.o_proj has DoRA, lora_bias, or a "
+      "weight of its own)\n    merge such adapters: easydel merge");
+}
+
 TEST(Adapters, ThatDoNotFitLeaveTheOthers) {
   const test::TemporaryFolder work;
   write_adapter(golden("llama"), "{r: 2, target_modules: [q_proj], modules_to_save: [norm]}", 1, work / "norm");

@@ -45,6 +45,9 @@ elarge::Config session_config(const ModelOptions& options) {
   own.adapter.clear();
   const elarge::Config config = elarge::configuration(model_document(own), options.set);
   const Value* const folder = config.adapters.is_map() ? config.adapters.find(options.adapter) : nullptr;
+  if (folder && folder->is_map())
+    refuse("--adapter", str("'", options.adapter, "' is a sum of adapters, which is not built yet here"),
+           "use the action generate of a run, or merge them: easydel merge");
   own.adapter = folder ? *folder->as_string() : options.adapter;
   return elarge::configuration(model_document(own), options.set);
 }

@@ -39,8 +39,16 @@ fs::path adapter_folder(const std::string& named, const std::string& where) {
 std::vector<NamedAdapter> named_adapters(const Config& config) {
   std::vector<NamedAdapter> out;
   for (const auto& [name, folder] : config.adapters.entries) {
+    if (folder.is_map()) continue;
     out.push_back({name, adapter_folder(*folder.as_string(), "adapters." + name)});
     models::read_adapter_config(out.back().folder);
+  }
+  for (const auto& [name, value] : config.adapters.entries) {
+    if (!value.is_map()) continue;
+    NamedAdapter& sum = out.emplace_back(NamedAdapter{.name = name, .folder = {}});
+    const auto& [kind, shares] = value.entries.front();
+    sum.sum = kind == "cat" ? models::AdapterSum::Kind::cat : models::AdapterSum::Kind::linear;
+    for (const auto& [part, weight] : shares.entries) sum.shares.push_back({part, *weight.as_double()});
   }
   return out;
 }

@@ -23,9 +23,12 @@ std::optional<RunAdapter> adapter_of(const Config& config, bool training);
 
 struct NamedAdapter {
   std::string name;
-  std::filesystem::path folder;
+  std::filesystem::path folder;  // empty: a sum
+  std::optional<models::AdapterSum::Kind> sum = {};
+  std::vector<models::AdapterSum::Share> shares = {};
 };
-// The section `adapters`. UserError: a folder is not there, or is not an adapter.
+// The section `adapters`, sums after the adapters that they add up. UserError: a folder is not there, or is not an
+// adapter.
 std::vector<NamedAdapter> named_adapters(const Config& config);
 
 }  // namespace easydel::elarge

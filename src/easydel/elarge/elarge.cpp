@@ -1,6 +1,7 @@
 #include "easydel/elarge/elarge.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
@@ -39,20 +40,37 @@ void BaseConfig::settle(config::Keys& keys) {
 
 namespace {
 
+// {linear: {name: weight}} or {cat: {name: weight}} of adapters that have folders.
+void check_sum(const Value& adapters, const Value& sum, const std::string& path, config::Problems& problems) {
+  const bool is_sum = sum.entries.size() == 1 && (sum.entries[0].first == "linear" || sum.entries[0].first == "cat");
+  const Value* const shares = is_sum ? &sum.entries[0].second : nullptr;
+  if (!shares || !shares->is_map() || shares->entries.empty())
+    return problems.add(path, sum.place, "is neither a folder nor a sum",
+                        "for example {linear: {a: 0.7, b: 0.3}}, or cat");
+  for (const auto& [name, weight] : shares->entries) {
+    const Value* const part = adapters.find(name);
+    if (!part || part->is_map())
+      problems.add(path, weight.place, str("no adapter with a folder is called '", name, "'"),
+                   "name its folder in the section adapters");
+    if (!weight.as_double() || !std::isfinite(*weight.as_double()))
+      problems.add(path, weight.place, str("the weight of '", name, "' is not a number"), "for example 0.5");
+  }
+}
+
 void settle_adapters(Value& adapters, config::Keys keys) {
+  config::Problems& problems = keys.problems();
   if (adapters.is_null()) return;
-  if (!adapters.is_map())
-    return keys.problems().add("adapters", adapters.place, "is not a mapping", "write {name: folder}");
-  for (auto& [name, folder] : adapters.entries) {
-    if (!folder.as_string() || folder.as_string()->empty()) {
-      keys.problems().add(keys.path_of(name), folder.place, "is not the folder of an adapter", "write name: folder");
-      continue;
+  if (!adapters.is_map()) return problems.add("adapters", adapters.place, "is not a mapping", "write {name: folder}");
+  for (auto& [name, value] : adapters.entries) {
+    if (value.is_map()) {
+      check_sum(adapters, value, keys.path_of(name), problems);
+    } else if (!value.as_string() || value.as_string()->empty()) {
+      problems.add(keys.path_of(name), value.place, "is not the folder of an adapter", "write name: folder");
+    } else {
+      std::string path = *value.as_string();
+      config::expand_path(path, keys, name);
+      value.scalar = path;
     }
-    std::string path = *folder.as_string();
-    config::expand_path(path, keys, name);
-    const Place place = folder.place;
-    folder = Value::text(path);
-    folder.place = place;
   }
 }
 

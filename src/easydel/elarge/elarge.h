@@ -37,7 +37,7 @@ struct Config {
   PlatformConfig platform;
   QuantizationConfig quantization;
   std::optional<LoraConfig> lora;
-  Value adapters;  // {name: folder}
+  Value adapters;  // {name: folder or sum}
   BaseConfig base_config;
   data::MixtureConfig mixture;
   easydel::esurge::EsurgeConfig esurge;
@@ -59,8 +59,9 @@ struct Config {
         field<&C::quantization>("Quantization of the weights and of the KV cache."),
         field<&C::lora>("Low-rank adapters."),
         field<&C::adapters>(
-            "Adapters that requests choose by name, {name: folder}: generate, chat, esurge and serve read "
-            "them. All are in memory, and requests with different ones share a pass."),
+            "Adapters that requests choose by name: {name: folder}, or sums of such, {name: {linear: {a: "
+            "0.7, b: 0.3}}} or cat, as in PEFT. generate, chat, esurge and serve read them. All are in "
+            "memory, and requests with different ones share a pass."),
         field<&C::base_config>("Keys that replace those of the model's configuration."),
         field<&C::mixture>("The data."),
         field<&C::esurge>("The inference engine."),

@@ -62,7 +62,12 @@ esurge::EngineSetup engine_setup(std::shared_ptr<const models::Model> model,
 std::shared_ptr<esurge::Engine> make_engine(std::shared_ptr<const models::Model> model,
                                             std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config) {
   auto engine = std::make_shared<esurge::Engine>(engine_setup(std::move(model), std::move(tokenizer), config));
-  for (const NamedAdapter& one : named_adapters(config)) engine->load_adapter(one.name, one.folder);
+  for (const NamedAdapter& one : named_adapters(config)) {
+    if (one.sum)
+      refuse("adapters." + one.name, "a sum of adapters in the engine is not built yet",
+             "use engine: generator, or merge the adapters (easydel merge)");
+    engine->load_adapter(one.name, one.folder);
+  }
   return engine;
 }
 

@@ -344,7 +344,8 @@ class TorchSession final : public Session {
   models::Adapters& adapters() {
     if (adapters_) return *adapters_;
     auto all = std::make_unique<models::Adapters>(model());
-    for (const NamedAdapter& one : named_adapters(config_)) all->add(one.name, one.folder);
+    for (const NamedAdapter& one : named_adapters(config_))
+      one.sum ? all->add_sum(one.name, *one.sum, one.shares) : all->add(one.name, one.folder);
     adapters_ = std::move(all);
     return *adapters_;
   }

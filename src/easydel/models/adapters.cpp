@@ -1,7 +1,10 @@
 #include "easydel/models/adapters.h"
 
+#include <ATen/ops/cat.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -16,19 +19,32 @@ namespace fs = std::filesystem;
 
 std::atomic<uint64_t> last_version = 0;
 
-// The parameters of an adapter, in a table of the model's layers that has no values but these.
-struct Parts {
-  nn::ParameterTable table;
-  std::shared_ptr<Adapter> adapter;
-};
-
 [[noreturn]] void refuse_part(const fs::path& folder, const std::string& what) {
   refuse(folder.string(), what, "give it alone: lora.adapter, or --adapter with a folder");
 }
 
+}  // namespace
+
+struct Adapters::Parts {
+  nn::ParameterTable table;          // no values but the adapter's
+  std::shared_ptr<Adapter> adapter;  // null: a sum
+  std::vector<Adapter::Layer> layers;
+};
+
+Adapters::Adapters(std::shared_ptr<const Model> model) : model_(std::move(model)) {
+  const std::string where = model_->folder().string();
+  if (!model_->adapters().empty())
+    refuse(where, "has an adapter already, and adapters that are chosen by prompt stand alone",
+           "name the model itself, and all adapters in the section adapters");
+  if (model_->team().mesh().ranks() > 1)
+    refuse(where, "adapters chosen by prompt on several ranks are not built yet", "run one rank");
+  check(model_->adapter_slots() != nullptr, "adapters: the model was loaded to be copied");
+}
+
 // Builds the model's layers once more, without values, so that the adapter's rules find its layers and its file is
 // checked.
-std::shared_ptr<Parts> read_parts(const Model& model, const fs::path& folder) {
+std::shared_ptr<Adapters::Parts> Adapters::read_parts(const fs::path& folder) const {
+  const Model& model = *model_;
   auto out = std::make_shared<Parts>();
   AdapterOptions options = adapter_in(folder);
   options.config.dropout = 0;  // only a training model drops out
@@ -57,31 +73,21 @@ std::shared_ptr<Parts> read_parts(const Model& model, const fs::path& folder) {
   for (const nn::Entry& entry : out->table.entries())
     if (!entry.adapter && adapter.learns(entry))
       refuse_part(folder, str("trains ", entry.path, ", which adapters chosen by prompt cannot change"));
+  out->layers = adapter.layers();
   return out;
 }
 
-}  // namespace
-
-Adapters::Adapters(std::shared_ptr<const Model> model) : model_(std::move(model)) {
-  const std::string where = model_->folder().string();
-  if (!model_->adapters().empty())
-    refuse(where, "has an adapter already, and adapters that are chosen by prompt stand alone",
-           "name the model itself, and all adapters in the section adapters");
-  if (model_->team().mesh().ranks() > 1)
-    refuse(where, "adapters chosen by prompt on several ranks are not built yet", "run one rank");
-  check(model_->adapter_slots() != nullptr, "adapters: the model was loaded to be copied");
-}
-
-Adapters::Held Adapters::load(const std::string& name, const fs::path& folder) const {
-  const std::shared_ptr<Parts> parts = read_parts(*model_, folder);
+Adapters::Held Adapters::hold(const std::string& name, const fs::path& folder, std::shared_ptr<Parts> parts) const {
   const auto& slots = model_->adapter_slots()->slots();
   std::vector<nn::LoadedAdapter::Part> of_slots(slots.size());
-  for (const Adapter::Layer& layer : parts->adapter->layers()) {
+  int64_t rank = 0;
+  for (const Adapter::Layer& layer : parts->layers) {
     const auto found = std::ranges::find(slots, layer.module, &nn::AdapterSlots::Slot::module);
     check(found != slots.end(), "adapters: no layer ", layer.module);
     if (layer.own && (layer.shared || found->entry->head))
       refuse_part(folder,
                   str("trains ", layer.module, " in full, which is not built yet for adapters chosen by prompt"));
+    if (layer.parts.b) rank = std::max(rank, layer.parts.b.entry().shape[1]);
     nn::LoadedAdapter::Part& part = of_slots[size_t(found - slots.begin())];
     part.weight = layer.own
                       ? nn::replacing_adapter(layer.own.entry().weight)
@@ -89,8 +95,13 @@ Adapters::Held Adapters::load(const std::string& name, const fs::path& folder) c
     for (const nn::HeadRows& rows : found->heads) part.heads.push_back(part.weight->by_head(rows));
   }
   const uint64_t version = ++last_version;
-  const Info info{name, version, folder, parts->adapter->options().config.r};
-  return {std::make_shared<nn::LoadedAdapter>(name, version, std::move(of_slots), parts), info};
+  return {std::make_shared<nn::LoadedAdapter>(name, version, std::move(of_slots), parts),
+          {name, version, folder, rank},
+          parts};
+}
+
+Adapters::Held Adapters::load(const std::string& name, const fs::path& folder) const {
+  return hold(name, folder, read_parts(folder));
 }
 
 std::string Adapters::names() const {
@@ -99,17 +110,88 @@ std::string Adapters::names() const {
   return all.empty() ? "there are none" : str("known: ", join(all, ", "));
 }
 
-Adapters::Loaded Adapters::add(const std::string& name, const fs::path& folder) {
-  const auto refuse_taken = [&] {
+void Adapters::refuse_taken(const std::string& name) const {
+  if (find(name))
     refuse(str("adapters.", name), "an adapter of this name is loaded already",
            "replace or remove it, or give another name");
-  };
-  if (find(name)) refuse_taken();
-  Held held = load(name, folder);
-  const std::scoped_lock lock(mutex_);
-  const auto [at, added] = held_.emplace(name, std::move(held));
-  if (!added) refuse_taken();
-  return at->second.adapter;
+}
+
+Adapters::Loaded Adapters::insert(Held held) {
+  const std::string name = held.info.name;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto [at, added] = held_.try_emplace(name, std::move(held)); added) return at->second.adapter;
+  }
+  refuse_taken(name);
+  return insert(std::move(held));  // the other one was removed in between
+}
+
+Adapters::Loaded Adapters::add(const std::string& name, const fs::path& folder) {
+  refuse_taken(name);
+  return insert(load(name, folder));
+}
+
+Adapters::Loaded Adapters::add_sum(const std::string& name, AdapterSum::Kind kind,
+                                   const std::vector<AdapterSum::Share>& shares) {
+  refuse_taken(name);
+  const std::string where = str("adapters.", name);
+  auto sum = std::make_shared<Parts>();
+  std::vector<std::pair<std::shared_ptr<const Parts>, double>> added;
+  for (const AdapterSum::Share& share : shares) {
+    added.emplace_back(held(share.name, where).parts, share.weight);
+    if (!std::isfinite(share.weight)) refuse(where, str(share.weight, " is not a weight"), "give a number");
+  }
+  for (const nn::AdapterSlots::Slot& slot : model_->adapter_slots()->slots()) {
+    Adapter::Layer layer;
+    std::vector<Tensor> all_a, all_b;
+    for (const auto& [parts, weight] : added) {
+      const auto found = std::ranges::find(parts->layers, slot.module, &Adapter::Layer::module);
+      if (found == parts->layers.end()) continue;
+      if (found->own || found->parts.bias || found->parts.magnitude)
+        refuse(where,
+               str("adds up more than products of A and B (", slot.module, " has DoRA, lora_bias, or a weight of ",
+                   "its own)"),
+               "merge such adapters: easydel merge");
+      layer = *found;
+      // The rank is A's first dimension, of an embedding its second.
+      const double by = weight * found->parts.scale, root = std::sqrt(std::fabs(by));
+      const bool linear = kind == AdapterSum::Kind::linear;
+      const Tensor a = found->parts.a.entry().shard, b = found->parts.b.entry().shard;
+      all_a.push_back(a * (linear ? std::copysign(root, by) : by));
+      all_b.push_back(linear ? b * root : b);
+      if (linear && b.size(1) != all_b.front().size(1))
+        refuse(where,
+               str("linear adds adapters of one rank, and ", slot.module, " has ", all_b.front().size(1), " and ",
+                   b.size(1)),
+               "cat adds those of different ranks");
+    }
+    if (all_a.empty()) continue;
+    const auto joined = [&](const std::vector<Tensor>& of, int64_t dimension) {
+      if (kind == AdapterSum::Kind::cat) return at::cat(of, dimension);
+      Tensor total = of.front();
+      for (size_t i = 1; i < of.size(); ++i) total = total + of[i];
+      return total;
+    };
+    const auto entry_of = [&](const char* leaf, const Tensor& values) {
+      nn::Entry entry;
+      entry.path = str(slot.module, ".", leaf);
+      entry.shape = values.sizes().vec();
+      entry.layout.resize(2);
+      entry.slice = {{0, 0}, entry.shape};
+      entry.compute = model_->compute_type();
+      entry.trainable = false, entry.adapter = true;
+      entry.shard = values;
+      nn::Entry& own = sum->table.add(std::move(entry));
+      own.forms = std::make_shared<nn::WeightForms>(nn::Parameter(&own));
+      own.weight = nn::dense_weight(own.forms);
+      return nn::Parameter(&own);
+    };
+    layer.parts.a = entry_of("lora_A", joined(all_a, layer.embedding ? 1 : 0));
+    layer.parts.b = entry_of("lora_B", joined(all_b, 1));
+    layer.parts.scale = 1;
+    sum->layers.push_back(std::move(layer));
+  }
+  return insert(hold(name, {}, std::move(sum)));
 }
 
 Adapters::Loaded Adapters::replace(const std::string& name, const fs::path& folder) {
@@ -136,10 +218,14 @@ Adapters::Loaded Adapters::find(std::string_view name) const {
 }
 
 Adapters::Loaded Adapters::get(std::string_view name, const std::string& where) const {
+  return held(name, where).adapter;
+}
+
+Adapters::Held Adapters::held(std::string_view name, const std::string& where) const {
   const std::scoped_lock lock(mutex_);
   const auto at = held_.find(name);
   if (at == held_.end()) refuse(where, str("no adapter is called '", name, "'"), names());
-  return at->second.adapter;
+  return at->second;
 }
 
 std::vector<Adapters::Info> Adapters::list() const {

@@ -22,9 +22,9 @@ class Adapters {
   using Loaded = std::shared_ptr<const nn::LoadedAdapter>;
   struct Info {
     std::string name;
-    uint64_t version = 0;  // nn::LoadedAdapter::version
-    std::filesystem::path folder;
-    int64_t r = 0;
+    uint64_t version = 0;          // nn::LoadedAdapter::version
+    std::filesystem::path folder;  // empty: a sum
+    int64_t r = 0;                 // the largest of its layers
   };
 
   // UserError: the model was loaded with an adapter, or on several ranks.
@@ -36,6 +36,10 @@ class Adapters {
   Loaded add(const std::string& name, const std::filesystem::path& folder);
   // The same where the name may be taken; sequences that begin later have the new one.
   Loaded replace(const std::string& name, const std::filesystem::path& folder);
+  // A weighted sum of adapters that are loaded; later changes of those do not change it. UserError, and nothing
+  // changes: the name is taken, there is none of a share's name, one has more than A and B (DoRA, lora_bias,
+  // modules_to_save), or `linear` adds adapters of different ranks.
+  Loaded add_sum(const std::string& name, AdapterSum::Kind kind, const std::vector<AdapterSum::Share>& shares);
   // UserError: there is none of this name.
   void remove(std::string_view name);
 
@@ -47,11 +51,18 @@ class Adapters {
   const Model& model() const { return *model_; }
 
  private:
+  struct Parts;  // the parameters of an adapter, and its layers
   struct Held {
     Loaded adapter;
     Info info;
+    std::shared_ptr<Parts> parts;
   };
+  std::shared_ptr<Parts> read_parts(const std::filesystem::path& folder) const;
+  Held hold(const std::string& name, const std::filesystem::path& folder, std::shared_ptr<Parts> parts) const;
   Held load(const std::string& name, const std::filesystem::path& folder) const;
+  Loaded insert(Held held);
+  Held held(std::string_view name, const std::string& where) const;
+  void refuse_taken(const std::string& name) const;  // if it is
   std::string names() const;
 
   std::shared_ptr<const Model> model_;

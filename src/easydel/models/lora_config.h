@@ -132,6 +132,18 @@ struct AdapterOptions {
   uint64_t seed = 0;                  // of its initial values
 };
 
+// A weighted sum of adapters, as PEFT's add_weighted_adapter makes it.
+struct AdapterSum {
+  enum class Kind : uint8_t {
+    linear,  // of all A and of all B, each times the root of weight and scale: adapters of one rank
+    cat      // of the products: the ranks add up
+  };
+  struct Share {
+    std::string name;
+    double weight = 1;
+  };
+};
+
 // The options of an adapter that a folder holds. UserError as read_adapter_config.
 AdapterOptions adapter_in(const std::filesystem::path& folder);
 
