@@ -37,6 +37,9 @@ class DraftModel {
   void draft(std::span<Wish> wishes, int64_t tokens);
   // The request has ended.
   void forget(RequestId request);
+  // Gives up all pages, and their memory: sequences are read again when drafts of them are wanted.
+  void release();
+  int64_t resident_bytes() const { return pools_->resident_bytes(); }
 
  private:
   struct Sequence {

@@ -62,6 +62,13 @@ void DraftModel::forget(RequestId request) {
   sequences_.erase(first, last);
 }
 
+void DraftModel::release() {
+  for (auto& [id, sequence] : sequences_) give_back(sequence);
+  sequences_.clear();
+  pools_->release_free(ops_);
+  runner_.run(std::exchange(ops_, {}), {}, {}, {}, {});
+}
+
 void DraftModel::run(std::vector<RunSequence> sequences, std::vector<Run*> runs) {
   const auto on_draws = [&](std::span<const ScoredRow> rows) {
     runner_.share(int64_t(rows.size()), [&](int64_t task) {

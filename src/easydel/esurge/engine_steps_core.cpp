@@ -89,6 +89,15 @@ void StepEngine::Parts::draft_by_model() {
   }
 }
 
+void StepEngine::Parts::release_draft_pages() {
+  {
+    const std::lock_guard lock(mutex);
+    const bool idle = std::exchange(idle_resets, scheduler.idle_resets()) != scheduler.idle_resets();
+    if (!std::exchange(draft_pages_due, false) && !idle) return;
+  }
+  if (draft) draft->release();
+}
+
 // Everything that a plan refers to is copied, because a later plan may change it.
 void StepEngine::Parts::plan_sequences(const StepPlan& plan) {
   sequences.clear(), requests.clear();
@@ -303,6 +312,7 @@ bool StepEngine::step() {
     due = std::exchange(p.aborted, false);
     p.take_ended();
   }
+  p.release_draft_pages();
   const Clock::time_point began = Clock::now();
   p.run(plan);
   const auto beams = p.advance_beams();
@@ -316,6 +326,7 @@ bool StepEngine::step() {
     for (const auto& request : p.requests)
       if (!request->error.empty()) p.scheduler.abort(request->id);
     if (std::exchange(p.failed, false)) p.forget_pages();
+    p.counts.draft_bytes = p.draft ? p.draft->resident_bytes() : 0;
     p.take_ended();
     if (!plan.entries.empty()) {
       ++p.counts.steps, ++p.metrics.steps;

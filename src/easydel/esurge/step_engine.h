@@ -60,6 +60,7 @@ struct StepCounts {
   int64_t copied_pages = 0;   // copied before they were written, states included
   int64_t passed_pages = 0;   // most pages of one sequence that windows or chunks had passed
   int64_t hits_in_pages = 0;  // requests whose cached tokens ended inside a page
+  int64_t draft_bytes = 0;    // of the draft model's pages that hold memory now
 };
 
 // Called with what is new for a request; after `finished` never again. On the thread of step(); if it throws, its

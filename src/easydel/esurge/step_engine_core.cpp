@@ -212,6 +212,7 @@ void StepEngine::pause() {
   const std::lock_guard lock(parts_->mutex);
   parts_->scheduler.pause(parts_->setup.config.destroy_pages_on_pause);
   parts_->paused = true;
+  parts_->draft_pages_due |= parts_->setup.config.destroy_pages_on_pause;
 }
 
 void StepEngine::resume() {

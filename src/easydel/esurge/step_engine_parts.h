@@ -39,6 +39,7 @@ struct StepEngine::Parts {
   // Without the lock.
   void propose_drafts();
   void look_drafts_up();
+  void release_draft_pages();  // if those of the engine are given up
   void draft_by_model();
   void plan_sequences(const StepPlan& plan);
   void run(const StepPlan& plan);
@@ -92,6 +93,8 @@ struct StepEngine::Parts {
   std::map<uint64_t, std::string> adapter_digests;  // of folders, by version
   bool aborted = false;                             // outputs are due
   bool paused = false;
+  bool draft_pages_due = false;  // to be given up
+  int64_t idle_resets = 0;       // after which they were
 
   // Of the step that runs; for its thread alone.
   std::vector<RunSequence> sequences;
