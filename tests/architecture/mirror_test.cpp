@@ -104,6 +104,8 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       {"train/model_tools.cpp", "train/episodes_test.cpp"},
       {"train/shared_environment.cpp", "train/agentic_moshpit_test.cpp"},
       {"train/turn_template.cpp", "train/episodes_test.cpp"},
+      // What methods find wrong with rows.
+      {"data/row_mistakes.cpp", "train/row_mistakes_test.cpp"},
       // A model's own task, by what follows its stack.
       {"train/base.cpp", "train/own_task_test.cpp"},
       {"train/class_learning.cpp", "train/own_task_test.cpp"},

@@ -258,7 +258,7 @@ TEST_F(Stores, WithAFlippedBitAreRefused) {
   EXPECT_EQ(store_defect(store(options())), "");
   expect_same(Dataset::build(options(), bytes_of), in_memory(options()));
   std::string other = test::read_file(store(options()) / "store.json");
-  test::write_file(store(options()) / "store.json", test::replaced(other, "\"version\": 1", "\"version\": 7"));
+  test::write_file(store(options()) / "store.json", test::replaced(other, "\"version\": 2", "\"version\": 7"));
   EXPECT_NE(test::refusal([&] { Dataset::build(options(), bytes_of); }).find("store.json is of another version"),
             std::string::npos);
   fs::remove(shard);

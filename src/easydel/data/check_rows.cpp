@@ -1,5 +1,6 @@
 #include "easydel/data/check_rows.h"
 
+#include <array>
 #include <map>
 
 #include "easydel/base/names.h"
@@ -27,6 +28,10 @@ std::string form_of(const std::string& problem) {
   }
   return out;
 }
+
+// What a limit of length cuts is a problem of its own.
+constexpr std::array checked_mistakes{RowMistake::nothing_learned, RowMistake::equal_answers, RowMistake::equal_tokens,
+                                      RowMistake::merged_prompt, RowMistake::equal_group};
 
 class Groups {
  public:
@@ -71,9 +76,10 @@ class Groups {
       add({inform, row.row.where,
            "the row is longer than its limit and loses " + counted(row.prepared.cut_tokens, "token"),
            "raise trainer.max_length, shorten the row, or keep its other end with trainer.truncation_mode"});
-    if (!row.prepared.example)
-      add({inform, row.row.where, "the row has no tokens to train on, so it is left out",
-           "give it an answer that is not empty and not cut off by max_length, or drop it"});
+    const RowMistakes mistakes = row.prepared.all_mistakes();
+    for (const RowMistake mistake : checked_mistakes)
+      if (const MistakeText text = text_of(mistake); mistakes.has(mistake))
+        add({inform, row.row.where, text.problem, text.remedy});
   }
 
   const std::function<void(const BadRow&)>& each_;

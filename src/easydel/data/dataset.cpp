@@ -59,6 +59,13 @@ void tell(const DatasetOptions& options, const DatasetReport& report) {
   if (options.packing != Packing::none) log::info(options.section, ": ", report.packing.text());
 }
 
+// Refuses rows that all teach nothing, though there are examples.
+void refuse_useless(const DatasetOptions& options, const DatasetReport& report) {
+  if (options.evaluation || report.rows == 0 || report.mistakes.useless() < report.rows) return;
+  refuse(options.section, "there is nothing to learn: " + join(report.mistakes.lines(report.rows), "; "),
+         "`easydel data check` says what is wrong with each row");
+}
+
 [[noreturn]] void refuse_empty(const DatasetOptions& options, const DatasetReport& report) {
   refuse(options.section,
          str("there is nothing to train on in ", counted(report.rows, "row"),
@@ -68,20 +75,28 @@ void tell(const DatasetOptions& options, const DatasetReport& report) {
 
 }  // namespace
 
+RowMistakes Prepared::all_mistakes() const {
+  RowMistakes out = mistakes;
+  if (learns_nothing()) out.add(RowMistake::nothing_learned);
+  return out;
+}
+
 void check_first_rows(const DatasetOptions& options, const Prepare& prepare) {
   DatasetOptions first = options;
   ReadExamples read;
   DatasetReport& report = read.report;
   InMemory target(read.examples);
-  bool found = false;
+  bool found = false, more = false;
   for (size_t i = 0; i < first.informs.size(); ++i) {
     InformConfig& inform = first.informs[i];
     inform.num_rows = std::min(inform.num_rows.value_or(rows_to_check), rows_to_check);
     const int64_t before = report.rows + report.skipped;
     found |= read_inform(first, i, prepare, target, read) > 0;
-    found |= report.rows + report.skipped - before == rows_to_check;  // later rows may have what these lack
+    more |= report.rows + report.skipped - before == rows_to_check;  // later rows may have what these lack
   }
+  if (more) return;
   if (!found) refuse_empty(options, report);
+  refuse_useless(options, report);
 }
 
 Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
@@ -102,6 +117,7 @@ Dataset::Dataset(const DatasetOptions& options, ReadExamples read)
       origins_(std::move(read.origins)) {
   examples_.finish();
   if (examples_.size() == 0) refuse_empty(options, report_);
+  refuse_useless(options, report_);
   BlockMixture mixture = options.mixture;
   mixture.weights = options.weights;
   repeats_ = mixture.on;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_set>
@@ -18,6 +19,7 @@
 #include "easydel/data/mixture_config.h"
 #include "easydel/data/packing.h"
 #include "easydel/data/row_kinds.h"
+#include "easydel/data/row_mistakes.h"
 #include "easydel/data/row_words.h"
 
 namespace easydel::data {
@@ -29,6 +31,11 @@ struct Prepared {
   // More examples of the same row. They come after the first examples of up to a thousand rows, as TRL's unpaired
   // pairs.
   std::vector<Example> further = {};
+  RowMistakes mistakes = {};
+  std::vector<int32_t> special = {};  // special tokens that are learned, each once
+  bool learns_nothing() const { return !example && !too_long && further.empty(); }
+  // With nothing_learned, if that is so.
+  RowMistakes all_mistakes() const;
 };
 // How a method turns a row into an example. Called from several threads at once.
 using Prepare = std::function<Prepared(const TypedRow&)>;
@@ -88,7 +95,9 @@ struct DatasetReport {
   int64_t skipped = 0;                    // bad rows
   std::vector<std::string> skipped_rows;  // "train.jsonl:17: the row has no field 'text'": the first ones
   PackingReport packing;
-  Value bad_rows() const;  // {count, first}, for a checkpoint; null: none were skipped
+  MistakeCounts mistakes;
+  std::set<int32_t> special;  // special tokens that some row learns
+  Value bad_rows() const;     // {count, first}, for a checkpoint; null: none were skipped
 };
 
 inline constexpr size_t named_skipped_rows = 100;  // at most, in DatasetReport

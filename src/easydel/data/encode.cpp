@@ -156,6 +156,7 @@ Encoded Encoder::encode(const TypedRow& row) const {
       const size_t same = common_prefix(prompt, out.ids);
       note_parting(prompt, same);
       out.prompt = int64_t(same);
+      out.merges = same < prompt.size();
       return out;
     }
     default:
@@ -193,6 +194,7 @@ EncodedPair Encoder::encode_pair(const TypedRow& row, bool with_reference) const
     same = std::min(same, common_prefix(out.prompt, *ids));
   }
   note_parting(out.prompt, same);
+  out.merges = same < out.prompt.size();
   out.prompt.resize(same);
   for (const auto& [answer, ids] : answers) ids->erase(ids->begin(), ids->begin() + static_cast<std::ptrdiff_t>(same));
   return out;
@@ -249,9 +251,10 @@ std::vector<SeparateAnswer> Encoder::encode_separately(const TypedRow& row) cons
   for (const std::string& text : texts) {
     const std::vector<int32_t> whole = ids_of(prompt + text);
     size_t at = std::min(alone.size(), whole.size());
-    if (at > 0 && common_prefix(alone, whole) < alone.size()) --at;
+    const bool merges = common_prefix(alone, whole) < alone.size();
+    if (at > 0 && merges) --at;
     const auto middle = whole.begin() + static_cast<std::ptrdiff_t>(at);
-    out.push_back({{whole.begin(), middle}, {middle, whole.end()}, false});
+    out.push_back({{whole.begin(), middle}, {middle, whole.end()}, false, merges});
   }
   return out;
 }

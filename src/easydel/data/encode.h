@@ -30,16 +30,19 @@ struct Encoded {
   int64_t prompt = 0;              // tokens of the prompt, 0 if the row has none
   std::vector<uint8_t> assistant;  // empty, or a 1 for each token that the assistant says, or that is learned
   std::vector<float> weights;      // in the loss, for each token; empty: all 1
+  bool merges = false;             // the prompt's last tokens are others once the answer follows, and left out
 };
 
 struct EncodedPair {
   std::vector<int32_t> prompt, chosen, rejected, reference;  // reference: empty unless asked for
+  bool merges = false;                                       // as Encoded's
 };
 
 // Tokens of a prompt and an answer that were told apart by the prompt's own number of tokens.
 struct SeparateAnswer {
   std::vector<int32_t> prompt, answer;
-  bool ready = false;  // as the row has them: nothing is added
+  bool ready = false;   // as the row has them: nothing is added
+  bool merges = false;  // as Encoded's
 };
 
 // Rows of ready tokens (TypedRow::answers) are given back as they are. const and thread-safe.

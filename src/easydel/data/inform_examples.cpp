@@ -104,6 +104,8 @@ class InformExamples {
     kinds_.insert(std::string(name_of(row.kind)) + (!row.instruction_text.empty() ? " (instructions)"
                                                     : row.conversational          ? " (conversational)"
                                                                                   : ""));
+    report_.mistakes.add(one.prepared.all_mistakes(), row.where);
+    report_.special.insert(one.prepared.special.begin(), one.prepared.special.end());
     without_prompt_ += row.prompt_is_shared;
     unused_texts_.insert(row.unused_texts.begin(), row.unused_texts.end());
     for (Example& example : one.prepared.further) further_.push_back({std::move(example), row.where});
@@ -111,7 +113,7 @@ class InformExamples {
       add(std::move(*one.prepared.example), row.where);
     else if (one.prepared.too_long)
       ++report_.too_long;
-    else if (one.prepared.further.empty())
+    else if (one.prepared.learns_nothing())
       ++report_.dropped;
     if (taken_ % rows_before_further == 0) add_further();
   }
@@ -199,6 +201,9 @@ Value document_of(const DatasetReport& report) {
   for (const auto& [name, member] : report_numbers) out.set(name, Value::integer(report.*member));
   Value& rows = out.set("skipped_rows", Value::list());
   for (const std::string& row : report.skipped_rows) rows.items.push_back(Value::text(row));
+  out.set("mistakes", report.mistakes.document());
+  Value& special = out.set("special", Value::list());
+  for (const int32_t token : report.special) special.items.push_back(Value::integer(token));
   return out;
 }
 
@@ -207,6 +212,9 @@ DatasetReport report_of(const Value& document) {
   for (const auto& [name, member] : report_numbers) out.*member = number_in(document, name);
   if (const Value* const rows = document.find("skipped_rows"))
     for (const Value& row : rows->items) out.skipped_rows.push_back(row.scalar);
+  if (const Value* const mistakes = document.find("mistakes")) out.mistakes = MistakeCounts::of_document(*mistakes);
+  if (const Value* const special = document.find("special"))
+    for (const Value& token : special->items) out.special.insert(int32_t(token.as_int().value_or(0)));
   return out;
 }
 

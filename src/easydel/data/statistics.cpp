@@ -116,8 +116,6 @@ std::string percent(double share) {
   return text;
 }
 
-double share_of(int64_t part, int64_t all) { return all > 0 ? double(part) / double(all) : 0; }
-
 struct Bar {
   int32_t first = 0, last = 0;
   int64_t count = 0;
@@ -166,12 +164,15 @@ int32_t percentile(const std::vector<int32_t>& lengths, double share) {
   return lengths[std::clamp<size_t>(at, 1, lengths.size()) - 1];
 }
 
+std::string percent_text(int64_t part, int64_t all) { return percent(all > 0 ? double(part) / double(all) : 0); }
+
 Statistics statistics_of(const RunData& data) {
   if (!data.training) refuse("mixture.informs", "there is no data to train on", "give an inform with split: train");
   const DatasetOptions& options = *data.training;
   Statistics out;
   ReadExamples read;
   std::set<uint64_t> seen;
+  std::set<int32_t> special;
   const std::vector<std::string> names = names_of(options.informs);
   for (size_t i = 0; i < options.informs.size(); ++i) {
     InformStatistics& inform = out.informs.emplace_back();
@@ -189,6 +190,8 @@ Statistics statistics_of(const RunData& data) {
       count_roles(row.row, inform.roles);
       inform.cut_rows += row.prepared.cut_tokens > 0;
       inform.cut_tokens += row.prepared.cut_tokens;
+      inform.mistakes.add(row.prepared.all_mistakes(), row.row.where);
+      special.insert(row.prepared.special.begin(), row.prepared.special.end());
       if (!row.prepared.example) return ++inform.dropped, true;
       const Example& example = *row.prepared.example;
       ++inform.examples;
@@ -203,6 +206,7 @@ Statistics statistics_of(const RunData& data) {
     read.sizes.push_back(inform.examples);
     std::ranges::sort(inform.lengths);
   }
+  out.never_stops = data.tokenizer ? never_stops(data.end_tokens, special, *data.tokenizer) : "";
   out.row_length = options.row_length > 0 ? options.row_length : data.max_length.value_or(0);
   read.examples.finish();
   const log::Quiet quiet;
@@ -239,6 +243,7 @@ Value document_of(const Statistics& statistics) {
     for (const auto& [role, count] : inform.roles) roles.set(role, Value::integer(count));
     Value& tokens = one.set("role_tokens", Value::map());
     for (const auto& [role, count] : inform.role_tokens) tokens.set(role, Value::integer(count));
+    one.set("mistakes", inform.mistakes.document());
   }
   for (const PackingStatistics& packing : statistics.packings) {
     Value& one = packings.items.emplace_back();
@@ -261,19 +266,22 @@ std::string text_of(const Statistics& statistics) {
   std::vector<std::vector<std::string>> table{{"inform", "rows", "bad", "left out", "cut", "examples", "tokens",
                                                "learned", "duplicates", "shortest", "median", "90 %", "99 %",
                                                "longest"}};
-  std::string roles;
+  std::string roles, mistakes;
   for (const InformStatistics& one : statistics.informs) {
     const auto number = [](int64_t count) { return std::to_string(count); };
     table.push_back({one.name, number(one.rows), number(one.bad), number(one.dropped),
                      one.cut_rows ? str(one.cut_rows, " (", counted(one.cut_tokens, "token"), ")") : "0",
-                     number(one.examples), number(one.tokens), percent(share_of(one.learned, one.tokens)),
+                     number(one.examples), number(one.tokens), percent_text(one.learned, one.tokens),
                      number(one.duplicates), number(percentile(one.lengths, 0))});
     for (const double share : {shares[0], shares[1], shares[2], 1.0})
       table.back().push_back(number(percentile(one.lengths, share)));
     roles += lines_of_roles(one);
+    for (const std::string& line : one.mistakes.lines(one.rows)) mistakes += str("  ", one.name, ": ", line, "\n");
   }
   std::string out = text_table(table);
   if (!roles.empty()) out += "\nmessages\n" + roles;
+  if (!statistics.never_stops.empty()) mistakes += "  " + statistics.never_stops + "\n";
+  if (!mistakes.empty()) out += "\nmistakes\n" + mistakes;
   const std::vector<Bar> bars = histogram(statistics);
   int64_t most = 1;
   for (const Bar& bar : bars) most = std::max(most, bar.count);

@@ -23,6 +23,7 @@ struct InformStatistics {
   // messages counts as "template".
   std::map<std::string, int64_t> role_tokens;
   int64_t untold = 0;  // conversations whose messages cannot be told apart in what the template writes
+  MistakeCounts mistakes;
 };
 
 struct PackingStatistics {
@@ -36,6 +37,7 @@ struct Statistics {
   int64_t row_length = 0;                   // of packed rows
   std::vector<PackingStatistics> packings;  // empty: the method does not pack, or no length is set
   int64_t examples_in_epoch = 0, updates_in_epoch = 0;
+  std::string never_stops;  // what is wrong if no row learns to end its answer; empty: nothing
 };
 
 // Reads and prepares all training data. Bad rows are counted. UserError: there are no training data.
@@ -43,6 +45,9 @@ Statistics statistics_of(const RunData& data);
 
 // The length that `share` (0 to 1) of the sorted lengths do not exceed; 0 if there are none.
 int32_t percentile(const std::vector<int32_t>& lengths, double share);
+
+// "61.3 %".
+std::string percent_text(int64_t part, int64_t all);
 
 Value document_of(const Statistics& statistics);
 std::string text_of(const Statistics& statistics);

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t store_version = 1;  // of the files, and of what the program makes of rows
+constexpr int64_t store_version = 2;  // of the files, and of what the program makes of rows
 constexpr const char* store_name = "store.json";
 constexpr const char* used_name = "used";
 constexpr const char* digests_name = "digests.json";

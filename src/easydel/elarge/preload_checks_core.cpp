@@ -41,10 +41,14 @@ train::FirstRows check_data(const Config& config, int64_t vocabulary, bool train
 }
 
 data::RunData prepared_data(const Config& config, int64_t vocabulary) {
-  return train::run_data(
+  data::RunData out = train::run_data(
       config.trainer, config.mixture,
       text::Tokenizer::load(tokenizer_of(config.model, "model"), read_chat_template(config.model, "model")),
       vocabulary);
+  const train::MethodFacts& facts = config.trainer.facts();
+  if (facts.task == models::Task::causal_lm && !facts.samples && !facts.rows.has(data::RowKind::labelled))
+    out.end_tokens = train::end_tokens(folder_of(config.model, "model"), *out.tokenizer);
+  return out;
 }
 
 void check_memory(const Config& config, const models::CheckedModel& model,

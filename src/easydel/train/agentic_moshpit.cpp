@@ -72,6 +72,8 @@ class AgenticMoshpit final : public Grpo {
   }
 
  private:
+  bool only_rewards_count() const override { return !episode_keys_.environment; }
+
   std::unique_ptr<Episodes> episodes() const override {
     std::unique_ptr<Environment> environment;
     if (episode_keys_.environment)

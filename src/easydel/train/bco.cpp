@@ -76,6 +76,7 @@ class Bco final : public Method {
   data::Prepared prepare_one(const data::TypedRow& row) const {
     data::Prepared out;
     data::SeparateAnswer one = encoder_->encode_separately(row).at(0);
+    if (one.merges) out.mistakes.add(data::RowMistake::merged_prompt);
     const auto size = [](const std::vector<int32_t>& ids) { return int64_t(ids.size()); };
     if (common_.max_length.value_or(0) > 0) {
       const int64_t most = *common_.max_length - encoder_->missing_ends(one);
@@ -91,6 +92,7 @@ class Bco final : public Method {
       if (size(one.prompt) + size(one.answer) > most) {
         const int64_t left = std::clamp<int64_t>(most - prompt, 0, size(one.answer));
         out.cut_tokens += size(one.answer) - left;
+        out.mistakes.add_cut(size(one.answer), left);
         one.answer.resize(size_t(left));
       }
     }

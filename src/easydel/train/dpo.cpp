@@ -119,8 +119,10 @@ class Dpo final : public Method {
     check(encoder_.has_value(), "rows without a tokenizer");
     data::EncodedPair pair = encoder_->encode_pair(row);
     std::vector<int32_t>* const answers[] = {&pair.chosen, &pair.rejected};
-    return prepared_answers(std::move(pair.prompt), answers,
-                            limits_of(common_, config_.max_prompt_length, config_.max_completion_length));
+    data::Prepared out = prepared_answers(std::move(pair.prompt), answers,
+                                          limits_of(common_, config_.max_prompt_length, config_.max_completion_length));
+    if (pair.merges) out.mistakes.add(data::RowMistake::merged_prompt);
+    return out;
   }
 
   Batch collate(std::span<const data::Example* const> examples) const override {

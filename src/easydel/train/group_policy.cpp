@@ -21,11 +21,22 @@ GroupPolicy::GroupPolicy(const Setting& setting, const Keys& keys) : SamplingMet
     check_groups(keys.window.steps_per_generation.value_or(setting.trainer.common.gradient_accumulation_steps));
 }
 
+data::Prepared GroupPolicy::prepare(const data::TypedRow& row) const {
+  data::Prepared out = SamplingMethod::prepare(row);
+  const RolloutKeys& keys = rollout_keys();
+  const bool judged = only_rewards_count() && !has_judges() && !keys.rewards.empty();
+  if (judged && give_only_equal(keys.rewards, row.columns)) out.mistakes.add(data::RowMistake::equal_group);
+  return out;
+}
+
 void GroupPolicy::check_groups(int64_t steps_per_generation) const {
   const int64_t group = rollout_keys().num_return_sequences, completions = micro_batch() * steps_per_generation;
   if (group < 2)
     refuse("trainer.num_return_sequences", "a group of one completion has nothing to be compared with",
            "give at least 2");
+  if (rollout_keys().top_k == 1)
+    refuse("trainer.top_k", "is 1, so all completions of a group would be equal",
+           "give 0 for all tokens, or at least 2");
   if (completions % group != 0)
     refuse("trainer.num_return_sequences",
            str("groups of ", group, " completions do not divide the ", completions,

@@ -28,9 +28,12 @@ class GroupPolicy : public SamplingMethod {
   };
   GroupPolicy(const Setting& setting, const Keys& keys);
 
+  data::Prepared prepare(const data::TypedRow& row) const override;
   void updated(const models::Model& model, int64_t step) override;
 
  protected:
+  // Whether nothing but the rewards of the rollouts' keys decides what a completion is worth.
+  virtual bool only_rewards_count() const { return true; }
   // Called for examples of recorded completions that have the reference's log-probabilities.
   virtual void score_recorded(std::vector<data::Example>& /*examples*/) const {}
   // The advantages of a generation's completions, whose examples have old and reference log-probabilities.

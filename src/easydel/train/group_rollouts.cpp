@@ -111,10 +111,7 @@ const PromptRows::Row& PromptRows::at(int64_t number) const {
 }
 
 bool PromptRows::lack(const std::string& field) const {
-  const auto has = [&](const auto& row) {
-    const Value* const value = row.second.fields.find(field);
-    return value && !value->is_null();
-  };
+  const auto has = [&](const auto& row) { return has_right_answer(row.second.fields, field); };
   return !rows_.empty() && std::ranges::none_of(rows_, has);
 }
 

@@ -112,6 +112,7 @@ class Kto final : public Method {
     std::vector<int32_t> prompt(encoded.ids.begin(), middle), answer(middle, encoded.ids.end());
     std::vector<int32_t>* const answers[] = {&answer};
     data::Prepared out = prepared_answers(std::move(prompt), answers, limits());
+    if (encoded.merges) out.mistakes.add(data::RowMistake::merged_prompt);
     if (!out.example) return out;
     data::Example& example = *out.example;
     const auto learned = int64_t(std::get<std::vector<float>>(example.find(answer_tokens)->values)[0]);

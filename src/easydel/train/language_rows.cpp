@@ -69,13 +69,26 @@ data::Prepared LanguageRows::prepare(const data::TypedRow& given) const {
            row.instruction_text.empty() ? "give messages, or set trainer.assistant_only_loss: false"
                                         : "give a chat template by model.chat_template, or set "
                                           "trainer.assistant_only_loss: false");
+  data::Prepared out;
+  if (encoded.merges) out.mistakes.add(data::RowMistake::merged_prompt);
   Learned learned{std::move(encoded.ids), {}, std::move(encoded.weights)};
   learned.learn.assign(learned.ids.size(), 1);
   if (learns_completion_only(row)) std::fill_n(learned.learn.begin(), encoded.prompt, uint8_t{0});
   if (!encoded.assistant.empty())
     for (size_t i = 0; i < learned.learn.size(); ++i) learned.learn[i] &= encoded.assistant[i];
-  data::Prepared out;
-  if (!options_.packed) out.cut_tokens = truncate(learned, row);
+  if (!options_.packed) {
+    // Texts have no answer that could be lost.
+    const bool answers = row.kind != data::RowKind::text;
+    const auto begin = answers ? encoded.prompt : 0;
+    const auto learned_answer = [&](int64_t from) {
+      return std::count(learned.learn.begin() + std::min<int64_t>(from, int64_t(learned.learn.size())),
+                        learned.learn.end(), uint8_t{1});
+    };
+    const int64_t before = learned_answer(begin);
+    out.cut_tokens = truncate(learned, row);
+    const int64_t after = learned_answer(keeps_start() ? begin : std::max<int64_t>(0, begin - out.cut_tokens));
+    if (answers) out.mistakes.add_cut(before, after);
+  }
   data::Example example;
   add(example, learned, {int32_t(learned.ids.size())});
   return finished(std::move(out), std::move(example), weights_of_labels(learned.weights), row);

@@ -44,6 +44,7 @@ data::Prepared prepared_marks(const data::TypedRow& row,
   one.label = Value::boolean(false);
   data::Prepared bad = prepare(one);
   out.cut_tokens += bad.cut_tokens;
+  out.mistakes.add(bad.mistakes);
   if (bad.example) out.further.push_back(std::move(*bad.example));
   return out;
 }

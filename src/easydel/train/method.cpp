@@ -47,9 +47,32 @@ Tensor Forwarding::mean(const Tensor& sum, const Tensor& count, double weight) c
   return sum * (total(weight) / (std::max(all, 1e-9) * weight));
 }
 
+namespace {
+
+// Whether the tokens that are learned of the two answers are the same.
+bool learns_equal_tokens(const data::Prepared& prepared) {
+  const data::Example& example = *prepared.example;
+  if (!prepared.further.empty()) return example.tokens == prepared.further.front().tokens;
+  if (example.lengths.size() < 2 || example.lengths[0] != example.lengths[1]) return false;
+  return std::equal(example.tokens.begin(), example.tokens.begin() + example.lengths[0],
+                    example.tokens.begin() + example.lengths[0]);
+}
+
+data::Prepared prepared(const Method& method, const data::TypedRow& row) {
+  data::Prepared out = method.prepare(row);
+  if (row.kind != data::RowKind::preference || !out.example) return out;
+  if (!row.chosen.is_null() && row.chosen == row.rejected)
+    out.mistakes.add(data::RowMistake::equal_answers);
+  else if (learns_equal_tokens(out))
+    out.mistakes.add(data::RowMistake::equal_tokens);
+  return out;
+}
+
+}  // namespace
+
 data::Prepare preparation(const Method& method, const MethodConfig& config) {
   return [&method, &config](const data::TypedRow& row) {
-    if (config.facts.rows.has(row.kind)) return method.prepare(row);
+    if (config.facts.rows.has(row.kind)) return prepared(method, row);
     std::vector<std::string> others;
     for (const MethodConfig& other : method_configs())
       if (other.built && other.facts.rows.has(row.kind)) others.emplace_back(other.name);

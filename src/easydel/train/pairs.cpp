@@ -47,6 +47,7 @@ data::Prepared prepared_answers(std::vector<int32_t> prompt, std::span<std::vect
   std::vector<float> counts;
   bool learnable = true;
   for (std::vector<int32_t>* const answer : answers) {
+    const auto whole_answer = int64_t(answer->size());
     out.cut_tokens += cut(*answer, limits.completion, true);
     std::vector<int32_t> ids = prompt;
     ids.insert(ids.end(), answer->begin(), answer->end());
@@ -59,6 +60,7 @@ data::Prepared prepared_answers(std::vector<int32_t> prompt, std::span<std::vect
     const int64_t before = example.labelled();
     example.add_sequence(ids, learn);
     counts.push_back(float(ids.size() - kept_prompt));
+    out.mistakes.add_cut(whole_answer, int64_t(ids.size() - kept_prompt));
     learnable &= example.labelled() > before;
   }
   example.set({answer_tokens, data::Column::Per::sequence, std::move(counts)});

@@ -44,10 +44,12 @@ class Prm final : public Method {
       out.cut_tokens += int64_t(prompt.size()) - *most;
       prompt.erase(prompt.begin(), prompt.end() - static_cast<std::ptrdiff_t>(*most));
     }
+    const auto whole_answer = int64_t(completion.size());
     if (config_.max_completion_length) keep(completion, *config_.max_completion_length);
     std::vector<int32_t> ids = prompt;
     ids.insert(ids.end(), completion.begin(), completion.end());
     if (common_.max_length.value_or(0) > 0) keep(ids, *common_.max_length);
+    out.mistakes.add_cut(whole_answer, int64_t(ids.size() - std::min(prompt.size(), ids.size())));
     data::Example example;
     example.tokens = ids;
     example.labels.assign(std::min(prompt.size(), ids.size()), data::no_label);

@@ -130,9 +130,8 @@ Rational reduced(Rational number) {
 }
 
 std::optional<double> judge_answer(const Judged& one, const std::string& key) {
-  const Value* const right = one.row.find(key);
-  if (!right || right->is_null() || right->is_list() || right->is_map()) return std::nullopt;
-  const std::string& text = right->scalar;
+  if (!has_right_answer(one.row, key)) return std::nullopt;
+  const std::string& text = one.row.find(key)->scalar;
   const bool worked_out = text.find("####") != std::string::npos || text.find("\\boxed{") != std::string::npos;
   const std::string given = answer_in(one.completion);
   return !given.empty() && same_answer(given, worked_out ? answer_in(text) : text) ? 1.0 : 0.0;
@@ -245,6 +244,17 @@ bool same_answer(std::string_view a, std::string_view b) {
   if (!x || !y) return left == right;
   const Rational p = reduced(*x), q = reduced(*y);
   return p.numerator == q.numerator && p.denominator == q.denominator;
+}
+
+bool has_right_answer(const Value& row, const std::string& key) {
+  const Value* const right = row.find(key);
+  return right && !right->is_null() && !right->is_list() && !right->is_map();
+}
+
+bool give_only_equal(std::span<const RewardEntry> entries, const Value& row) {
+  return std::ranges::all_of(entries, [&](const RewardEntry& entry) {
+    return entry.type == RewardType::answer && !has_right_answer(row, entry.answer_key);
+  });
 }
 
 Value document_of(const Judged& one, int64_t id) {

@@ -38,6 +38,11 @@ struct NamedReward {
   bool on_all_ranks = false;  // its score() is collective
 };
 
+// Whether a row, a map, has the answer that rewards of type answer compare with.
+bool has_right_answer(const Value& row, const std::string& answer_key);
+// Whether these rewards give every completion of a row the same number, or none.
+bool give_only_equal(std::span<const RewardEntry> entries, const Value& row);
+
 // The rewards of entries of type model, which need torch.
 class ModelRewards {
  public:

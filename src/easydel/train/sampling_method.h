@@ -74,6 +74,7 @@ class SamplingMethod : public Method {
   // A column per token, of the learned ones; undefined if the batch does not have it.
   static Tensor of_learned(const Batch& batch, const char* column);
 
+  bool has_judges() const { return !judges_.empty(); }  // there is a section reward_model
   const RolloutKeys& rollout_keys() const { return keys_.rollouts; }
   const TrainerConfig& common() const { return common_; }
   const Reference& reference() const { return reference_; }

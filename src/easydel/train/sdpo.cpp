@@ -95,6 +95,8 @@ class Sdpo final : public GroupPolicy {
   }
 
  private:
+  // Feedback also teaches where all rewards are equal.
+  bool only_rewards_count() const override { return false; }
   // Of rewards: the tokens have their own, from the teacher.
   Advantages advantages(const RewardTable& rewards, const std::vector<data::Example>&) const override {
     return group_advantages(rewards, RewardScale::group, RewardAggregation::sum_then_normalize);

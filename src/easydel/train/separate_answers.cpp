@@ -20,6 +20,8 @@ data::Prepared prepared_separately(const data::Encoder& encoder, const data::Typ
   bool learnable = true;
   for (data::SeparateAnswer& one : encoder.encode_separately(row)) {
     encoder.add_ends(one);
+    if (one.merges) out.mistakes.add(data::RowMistake::merged_prompt);
+    const auto whole_answer = int64_t(one.answer.size());
     const auto drop = [&](std::vector<int32_t>& ids, int64_t most, bool start) {
       const int64_t over = std::max<int64_t>(0, int64_t(ids.size()) - most);
       out.cut_tokens += over;
@@ -34,6 +36,7 @@ data::Prepared prepared_separately(const data::Encoder& encoder, const data::Typ
       drop(one.answer, std::max<int64_t>(0, *limits.whole - int64_t(one.prompt.size())), false);
       drop(one.prompt, *limits.whole, true);
     }
+    out.mistakes.add_cut(whole_answer, int64_t(one.answer.size()));
     const size_t prompt = one.prompt.size();
     std::vector<int32_t> ids = std::move(one.prompt);
     ids.insert(ids.end(), one.answer.begin(), one.answer.end());

@@ -20,8 +20,10 @@ class Tpo final : public Method {
     data::EncodedPair pair = encoder_->encode_pair(row, gold());
     std::vector<std::vector<int32_t>*> answers{&pair.chosen, &pair.rejected};
     if (gold()) answers.push_back(&pair.reference);
-    return prepared_answers(std::move(pair.prompt), answers,
-                            limits_of(common_, config_.max_prompt_length, config_.max_completion_length));
+    data::Prepared out = prepared_answers(std::move(pair.prompt), answers,
+                                          limits_of(common_, config_.max_prompt_length, config_.max_completion_length));
+    if (pair.merges) out.mistakes.add(data::RowMistake::merged_prompt);
+    return out;
   }
 
   Batch collate(std::span<const data::Example* const> examples) const override {

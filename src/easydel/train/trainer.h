@@ -54,6 +54,7 @@ std::optional<Checkpoints> checkpoints_before_loading(const TrainerSection& trai
 struct RunPlan {
   int64_t parameters = 0, trainable = 0;
   int64_t examples = 0, tokens = 0, labels = 0, longest = 0;  // of an epoch
+  std::vector<std::string> mistakes;  // what people should know of the rows: data/row_mistakes.h
   int64_t evaluation_examples = 0, evaluation_tokens = 0;
   int64_t update = 0, micro_batches = 0;  // examples in an update, and in how many micro-batches they are computed
   int64_t steps_in_epoch = 0, steps = 0, from_step = 0;
@@ -183,6 +184,9 @@ struct FirstRows {
 // UserError as Trainer.
 FirstRows check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
                      std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary);
+
+// The tokens that end an answer of the model in a folder, when it generates; empty: there are none.
+std::vector<int32_t> end_tokens(const std::filesystem::path& model_folder, const text::Tokenizer& tokenizer);
 
 // The data as such a trainer would prepare them, without a model. UserError as Trainer.
 data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixture,

@@ -8,6 +8,8 @@
 #include "easydel/base/names.h"
 #include "easydel/base/regular_expression.h"
 #include "easydel/data/save_dataset.h"
+#include "easydel/data/statistics.h"
+#include "easydel/generation/generation_config.h"
 #include "easydel/models/adapter.h"
 #include "easydel/models/load_types.h"
 #include "easydel/tensor/memory.h"
@@ -146,11 +148,24 @@ bool evaluation_data(const TrainerSection& trainer, const data::MixtureConfig& m
   return true;
 }
 
-// Refuses rows with a token that the model has no embedding for.
+// Special tokens and the end token, by id.
+std::vector<uint8_t> special_tokens(const text::Tokenizer& tokenizer) {
+  std::vector<uint8_t> out(size_t(tokenizer.id_limit()), 0);
+  for (size_t id = 0; id < out.size(); ++id) out[id] = tokenizer.is_special(text::TokenId(id)) ? 1 : 0;
+  if (const auto end = tokenizer.eos_id(); end && size_t(*end) < out.size()) out[size_t(*end)] = 1;
+  return out;
+}
+
+// Refuses rows with a token that the model has no embedding for, and notes the special tokens that are learned.
 data::Prepare within_vocabulary(data::Prepare prepare, int64_t vocabulary, const text::Tokenizer& tokenizer) {
-  return [prepare = std::move(prepare), vocabulary, &tokenizer](const data::TypedRow& row) {
+  return [prepare = std::move(prepare), vocabulary, &tokenizer,
+          special = special_tokens(tokenizer)](const data::TypedRow& row) {
     data::Prepared out = prepare(row);
     if (!out.example || out.example->tokens.empty()) return out;
+    for (const int32_t label : out.example->labels)
+      if (label >= 0 && size_t(label) < special.size() && special[size_t(label)] != 0 &&
+          std::ranges::find(out.special, label) == out.special.end())
+        out.special.push_back(label);
     const int32_t most = *std::ranges::max_element(out.example->tokens);
     if (most >= vocabulary)
       refuse(row.where,
@@ -189,6 +204,16 @@ FirstRows check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
     });
   }
   if (evaluation_data(trainer, mixture, options)) data::check_first_rows(options, prepare);
+  return out;
+}
+
+std::vector<int32_t> end_tokens(const fs::path& model, const text::Tokenizer& tokenizer) {
+  std::vector<int32_t> out;
+  try {
+    for (const int64_t end : generation::generation_config(model).eos_token_id) out.push_back(int32_t(end));
+  } catch (const UserError&) {  // who generates is told
+  }
+  if (const auto end = tokenizer.eos_id(); end && out.empty()) out.push_back(*end);
   return out;
 }
 
@@ -307,6 +332,13 @@ void Trainer::make_plan() {
     plan.tokens = training_->tokens();
     plan.labels = training_->labels();
     plan.longest = training_->longest();
+    const data::DatasetReport& report = training_->report();
+    plan.mistakes = report.mistakes.lines(report.rows);
+    if (plan.labels > 0 && parts_.model->task() == models::Task::causal_lm)
+      if (std::string line = data::never_stops(end_tokens(parts_.model->folder(), *parts_.tokenizer), report.special,
+                                               *parts_.tokenizer);
+          !line.empty())
+        plan.mistakes.push_back(std::move(line));
     const int64_t most = parts_.model->max_positions();
     if (most > 0 && plan.longest > most)
       log::warning("the longest example has ", plan.longest, " tokens; the model was trained for at most ", most,
@@ -326,6 +358,8 @@ std::string RunPlan::text() const {
   out += str("data        ", counted(examples, "example"), " of at most ", counted(longest, "token"), "; ",
              counted(tokens, "token"), " in an epoch",
              labels > 0 ? str(", ", labels, " of them learned") : std::string(), "\n");
+  if (labels > 0) out += str("learned     ", data::percent_text(labels, tokens), " of the tokens\n");
+  for (const std::string& mistake : mistakes) out += "mistakes    " + mistake + "\n";
   if (evaluation_examples)
     out +=
         str("evaluation  ", counted(evaluation_examples, "example"), ", ", counted(evaluation_tokens, "token"), "\n");
