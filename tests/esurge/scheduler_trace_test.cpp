@@ -30,6 +30,7 @@ std::string trace_of_all_calls() {
   engine.add(request_of(text_of(3), 2));
   while (!engine.scheduler.has_left_weights()) engine.step(2);
   engine.scheduler.take_new_weights(false);
+  engine.scheduler.reset_prefix_cache();
   engine.scheduler.drain();
   engine.run();
   return trace.text();
@@ -38,7 +39,7 @@ std::string trace_of_all_calls() {
 TEST(SchedulerTrace, OfAllCallsIsReplayed) {
   const std::string lines = trace_of_all_calls();
   for (const char* const call : {"scheduler", "add", "propose", "abort", "pause", "resume", "await_new_weights",
-                                 "take_new_weights", "drain", "schedule", "finish"})
+                                 "take_new_weights", "drain", "schedule", "finish", "reset_prefix_cache"})
     EXPECT_NE(lines.find(std::string(R"({"call": ")") + call + '"'), std::string::npos) << call;
   EXPECT_EQ(replay_trace(lines), "");
   // Killed in the middle of a line.

@@ -103,6 +103,8 @@ void make_call(Scheduler& scheduler, const Value& line) {
     if (parents.size() != steps.size()) broken("a beam has no parent");
     for (size_t i = 0; i < steps.size(); ++i) steps[i].parent = parents[i];
     scheduler.continue_beams(integer(line, "request"), steps);
+  } else if (call == "reset_prefix_cache") {
+    scheduler.reset_prefix_cache();
   } else if (call == "pause") {
     scheduler.pause(boolean(line, "destroy_pages"));
   } else if (call == "resume") {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/json_text.h"
 #include "easydel/base/log.h"
 #include "easydel/server/conversation_answer.h"
@@ -90,6 +92,27 @@ esurge::EngineMetrics FakeEngine::metrics() const {
   const std::lock_guard lock(mutex_);
   esurge::EngineMetrics out;
   out.running_requests = int64_t(live_.size());
+  return out;
+}
+
+int64_t FakeEngine::load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace) {
+  const std::lock_guard lock(mutex_);
+  check(replace || !adapters_.contains(name), "the route has checked the name");
+  if (!files::is_file(folder / "adapter_config.json"))
+    refuse((folder / "adapter_config.json").string(), folder.string() + " has no adapter", "give another folder");
+  adapters_[name] = {.name = name, .folder = folder, .version = ++versions_};
+  return versions_;
+}
+
+void FakeEngine::unload_adapter(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  adapters_.erase(name);
+}
+
+std::vector<esurge::AdapterInfo> FakeEngine::adapters() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<esurge::AdapterInfo> out;
+  for (const auto& [name, info] : adapters_) out.push_back(info);
   return out;
 }
 
@@ -245,6 +268,7 @@ FakeServer::FakeServer(FakeEngine::Answer answer, const std::function<void(serve
   server::add_chat_route(api, context);
   server::add_completion_route(api, context);
   server::add_model_routes(api, context);
+  server::add_adapter_routes(api, context);
   server::add_message_routes(api, context);
   server::add_response_routes(api, context, responses);
   http = std::make_unique<server::HttpServer>(config, api.callbacks());

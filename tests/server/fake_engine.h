@@ -34,6 +34,11 @@ class FakeEngine final : public server::ServedEngine {
   void pause() override { hold(); }
   void resume() override { release(); }
   esurge::EngineMetrics metrics() const override;
+  void save_prefix_cache(const std::filesystem::path&) override {}
+  void reset_prefix_cache() override {}
+  int64_t load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace) override;
+  void unload_adapter(const std::string& name) override;
+  std::vector<esurge::AdapterInfo> adapters() const override;
 
   void hold();  // no result comes until release()
   void release();
@@ -66,6 +71,8 @@ class FakeEngine final : public server::ServedEngine {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<int64_t, Live> live_;
+  std::map<std::string, esurge::AdapterInfo> adapters_;
+  int64_t versions_ = 0;
   std::mt19937 random_{7};
   int64_t next_ = 1, aborted_ = 0;
   std::atomic<int64_t> fail_after_ = -1, added_ = 0, generated_ = 0;

@@ -145,6 +145,26 @@ def test_required_calls_in_notations_of_their_own(parser):
             assert [call.function.arguments for call in streamed.tool_calls] == [call.function.arguments for call in whole.message.tool_calls]
 
 
+def test_the_prefix_cache_is_saved_and_reset(tmp_path):
+    admin = {"x-api-key": "an-admin-key-of-a-test"}
+    flags = ["--admin-key", admin["x-api-key"], "--set", "esurge.page_size=16"]
+    text = {"prompt": "Once upon a time there was a little girl who had a red ball and a dog.", "max_tokens": 4, "temperature": 0}
+
+    def cached(one):
+        return one.request("POST", "/v1/completions", text, admin)[2]["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+    with Server(*flags) as one:
+        assert one.request("POST", "/v1/admin/cache/save", None, admin)[2]["error"]["code"] == "no_cache_folder"
+    folder = tmp_path / "cache"
+    with Server(*flags, "--set", f"esurge.prefix_cache_path={folder}") as one:
+        assert cached(one) == 0 and cached(one) > 0
+        assert one.request("POST", "/v1/admin/cache/save", None, admin)[0] == 200
+        assert (folder / "manifest.json").exists()
+        assert one.request("POST", "/v1/admin/cache/reset", None, admin)[2] == {"status": "reset"}
+        assert cached(one) == 0 and cached(one) > 0
+        assert one.request("POST", "/v1/admin/cache/reset", None)[0] in (401, 403, 404)
+
+
 def test_token_ids_and_prompt_logprobs(server):
     def post(path, **body):
         status, _, answer = server.request("POST", path, {"temperature": 0, "max_tokens": 12, "return_token_ids": True, **body})

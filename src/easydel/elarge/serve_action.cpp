@@ -73,6 +73,9 @@ void check_serve(const Run& run, const Action& action, config::Problems& problem
       problems.add(path, "is the name of the run's own model", "give it another name, or set esurge.esurge_name");
     check_served_model(with_model(run.config, name, name_or_path), path, problems);
   }
+  if (config.adapters_dir && !files::is_folder(*config.adapters_dir))
+    problems.add(action.path + ".adapters_dir", "'" + *config.adapters_dir + "' is not a folder",
+                 "make it, or leave the key out");
   if (run.ranks > 1) problems.add(action.path, "serving on several ranks is not built yet", "use one process");
   if (parser && config.tool_parser_name != "auto" && config.tool_parser_name != *parser)
     problems.add(action.path + ".tool_parser_name",

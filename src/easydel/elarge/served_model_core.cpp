@@ -27,6 +27,13 @@ class EngineBehindServer final : public server::ServedEngine {
   void pause() override { engine_->pause(); }
   void resume() override { engine_->resume(); }
   esurge::EngineMetrics metrics() const override { return engine_->metrics(); }
+  void save_prefix_cache(const std::filesystem::path& folder) override { engine_->save_prefix_cache(folder); }
+  void reset_prefix_cache() override { engine_->reset_prefix_cache(); }
+  int64_t load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace) override {
+    return engine_->load_adapter(name, folder, replace);
+  }
+  void unload_adapter(const std::string& name) override { engine_->unload_adapter(name); }
+  std::vector<esurge::AdapterInfo> adapters() const override { return engine_->adapters(); }
 
  private:
   std::shared_ptr<esurge::Engine> engine_;

@@ -33,6 +33,8 @@ class Engine {
 
   // Writes the prefix cache to a folder between two steps, as StepEngine does; returns when it is written.
   void save_prefix_cache(const std::filesystem::path& folder);
+  // Forgets what no running request shares of the prefix cache; returns when it is forgotten.
+  void reset_prefix_cache();
 
   // Changes what answers, without a moment at which nothing is accepted: requests that are known finish with the
   // present weights, or are aborted; those that come meanwhile wait. Then `make` is called on the thread of steps,

@@ -241,6 +241,10 @@ void Engine::save_prefix_cache(const std::filesystem::path& folder) {
   parts_->between_steps([&] { parts_->steps.save_prefix_cache(folder); });
 }
 
+void Engine::reset_prefix_cache() {
+  parts_->between_steps([&] { parts_->steps.reset_prefix_cache(); });
+}
+
 void Engine::update_model_weights(const std::function<NewWeights()>& make, KnownRequests known) {
   Parts& p = *parts_;
   const std::lock_guard alone(p.updating);

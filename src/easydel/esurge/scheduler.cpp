@@ -278,6 +278,11 @@ void Scheduler::pause(bool destroy_pages) {
   cache_.drop_index(ops_);
 }
 
+void Scheduler::reset_prefix_cache() {
+  if (trace_) trace_->call("reset_prefix_cache");
+  cache_.drop_index(ops_);
+}
+
 std::vector<PrefixIndex::Restored> Scheduler::restore_index(const SavedPrefixIndex& saved) {
   check(requests_.empty() && unfinished_.empty(), "scheduler: the index is restored while requests are there");
   if (trace_) trace_->call("restore_index");

@@ -134,6 +134,8 @@ class Scheduler {
   // Plans no step until resume(). destroy_pages gives up all pages and the index; sequences are computed again then.
   void pause(bool destroy_pages);
   void resume();
+  // Forgets all of the prefix cache that no running sequence shares. Between steps.
+  void reset_prefix_cache();
   // Refuses new requests; those that are known are finished.
   void drain();
 

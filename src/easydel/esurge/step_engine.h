@@ -105,6 +105,8 @@ class StepEngine {
   // Writes the prefix cache to a folder, as prefix_cache_path says. On the thread of step(), between steps. UserError:
   // the disk does not take it, or the engine has no fingerprint.
   void save_prefix_cache(const std::filesystem::path& folder) const;
+  // As Engine has it. On the thread of step(), between steps.
+  void reset_prefix_cache();
 
   EngineMetrics metrics() const;
   EngineInfo info() const;

@@ -122,6 +122,11 @@ void StepEngine::save_prefix_cache(const std::filesystem::path& folder) const {
     log::info("esurge: the prefix cache is saved in ", folder.string(), ": ", tokens, " tokens");
 }
 
+void StepEngine::reset_prefix_cache() {
+  const std::lock_guard lock(parts_->mutex);
+  parts_->scheduler.reset_prefix_cache();
+}
+
 EngineInfo StepEngine::info() const {
   const std::lock_guard lock(parts_->mutex);
   return parts_->info;

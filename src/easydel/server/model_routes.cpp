@@ -248,6 +248,25 @@ void add_model_routes(Api& api, const RouteContext& context) {
       throw Refusal({.status = 404, .message = str("There is no request '", id, "'."), .code = "request_not_found"});
     respond_state(*call, "cancelled");
   });
+  api.serve("POST /v1/admin/cache/save", [context](std::shared_ptr<Call> call) {
+    bool any = false;
+    for (const auto& model : context.models.all()) {
+      const std::optional<std::string>& folder = model->config.prefix_cache_path;
+      if (!model->engine || !folder) continue;
+      model->engine->save_prefix_cache(*folder);
+      any = true;
+    }
+    if (!any)
+      throw Refusal({.status = 400,
+                     .message = "No model has a folder for its prefix cache (set esurge.prefix_cache_path).",
+                     .code = "no_cache_folder"});
+    respond_state(*call, "saved");
+  });
+  api.serve("POST /v1/admin/cache/reset", [context](std::shared_ptr<Call> call) {
+    for (const auto& model : context.models.all())
+      if (model->engine) model->engine->reset_prefix_cache();
+    respond_state(*call, "reset");
+  });
   api.set_metrics_source([context] {
     std::vector<std::pair<std::string, esurge::EngineMetrics>> all;
     for (const auto& model : context.models.all())

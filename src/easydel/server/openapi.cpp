@@ -2,6 +2,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/config/section.h"
+#include "easydel/server/adapter_request.h"
 #include "easydel/server/api_key.h"
 #include "easydel/server/routes.h"
 #include "easydel/server/text_request.h"
@@ -29,6 +30,8 @@ Value body_schema(const Route& route) {
   if (route.path == "/v1/chat/completions") return config::json_schema(config::section_of<ChatRequest>());
   if (route.path == "/v1/completions") return config::json_schema(config::section_of<TextRequest>());
   if (route.path == "/tokenize") return config::json_schema(config::section_of<TokenizeRequest>());
+  if (route.path == "/v1/unload_lora_adapter") return config::json_schema(config::section_of<UnloadAdapterRequest>());
+  if (route.scope == Scope::adapters) return config::json_schema(config::section_of<LoadAdapterRequest>());
   return object({{"type", Value::text("object")}});
 }
 

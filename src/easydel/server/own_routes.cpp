@@ -60,7 +60,7 @@ void Api::add_own_routes() {
         [](std::shared_ptr<Call> call) { call->respond_json(200, R"({"version": ")" EASYDEL_VERSION R"("})"); });
   serve("GET /v1/models", [this](std::shared_ptr<Call> call) {
     std::string list;
-    for (const auto& model : models_.all()) list += (list.empty() ? "" : ", ") + model_json(*model);
+    for (const auto& model : models_.with_adapters()) list += (list.empty() ? "" : ", ") + model_json(*model);
     call->respond_json(200, R"({"object": "list", "data": [)" + list + "]}");
   });
   serve("GET /v1/models/{id}", [this](std::shared_ptr<Call> call) {

@@ -32,8 +32,12 @@ void add_chat_route(Api& api, const RouteContext& context);  // /v1/chat/complet
 // /v1/embeddings, rerank, score, classify
 void add_embedding_routes(Api& api, const RouteContext& context, EncodeQueue& queue);
 void add_completion_route(Api& api, const RouteContext& context);  // /v1/completions
-// /tokenize and the like, /props, /v1/tools, the engines' metrics, and the administration of what is generated.
+// /tokenize and the like, /props, /v1/tools, the engines' metrics, and the administration of what is generated and
+// cached.
 void add_model_routes(Api& api, const RouteContext& context);
+
+// /v1/adapters and vLLM's routes for them.
+void add_adapter_routes(Api& api, const RouteContext& context);
 
 RequestRules rules_of(const ServeConfig& config);
 

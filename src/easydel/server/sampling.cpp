@@ -95,6 +95,7 @@ SamplingParams sampling_of(const GenerationFields& fields, std::optional<int64_t
   out.truncate_prompt_tokens = fields.truncate_prompt_tokens;
   out.max_tokens = max_tokens;
   out.guided_decoding = constraint_of(fields);
+  if (!model.adapter.empty()) out.adapter = model.adapter;
   if (fields.typical_p) extra.set("typical_p", Value::number(*fields.typical_p));
   if (!fields.suppress_tokens.empty()) {
     Value list = Value::list();

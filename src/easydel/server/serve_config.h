@@ -60,6 +60,8 @@ struct ServeConfig {
   int64_t max_stored_responses = 10000, max_stored_conversations = 1000;
   // Ours: keys, and what is kept on the disk.
   std::optional<std::string> api_keys_file, storage_dir;
+  // Ours: adapters.
+  std::optional<std::string> adapters_dir;
   bool enable_persistence = true, enable_audit_logging = true;
   double auto_save_interval = 1;
   int64_t max_audit_entries = 10000, wrong_keys_per_minute = 10;
@@ -148,6 +150,8 @@ struct ServeConfig {
         field<&C::api_keys_file>("File with the API keys, which the server writes when keys change; null: keys.json "
                                  "in storage_dir, or none."),
         field<&C::storage_dir>("Folder for keys, their usage and the audit log; null: they are kept in memory."),
+        field<&C::adapters_dir>("Folder below which the routes of adapters find those that they load; null: they load "
+                                "none."),
         field<&C::enable_persistence>("Write what storage_dir and api_keys_file are for. Off, they are only read."),
         field<&C::enable_audit_logging>("Keep a log of what was done with API keys."),
         field<&C::auto_save_interval>("Seconds between two writes of usage and audit log, while something changes; "

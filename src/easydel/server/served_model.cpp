@@ -16,6 +16,25 @@ std::vector<std::shared_ptr<const ServedModel>> ModelList::all() const {
   return models_;
 }
 
+ServedModel with_adapter(const ServedModel& model, const esurge::AdapterInfo& adapter) {
+  ServedModel out = model;
+  out.id = out.root = out.adapter = adapter.name;
+  out.parent = model.id;
+  out.fingerprint += str("-", adapter.name, "-", adapter.version);
+  return out;
+}
+
+std::vector<std::shared_ptr<const ServedModel>> ModelList::with_adapters() const {
+  std::vector<std::shared_ptr<const ServedModel>> out;
+  for (const auto& model : all()) {
+    out.push_back(model);
+    if (!model->engine) continue;
+    for (const esurge::AdapterInfo& adapter : model->engine->adapters())
+      out.push_back(std::make_shared<const ServedModel>(with_adapter(*model, adapter)));
+  }
+  return out;
+}
+
 std::shared_ptr<const ServedModel> ModelList::find(const std::optional<std::string>& name) const {
   const auto models = all();
   if (models.empty())
@@ -24,8 +43,10 @@ std::shared_ptr<const ServedModel> ModelList::find(const std::optional<std::stri
                    .code = "loading",
                    .retry_after_seconds = 1});
   if (!name) return models.front();
+  for (const auto& model : models)
+    if (model->id == *name) return model;
   std::vector<std::string> names;
-  for (const auto& model : models) {
+  for (const auto& model : with_adapters()) {
     if (model->id == *name) return model;
     names.push_back(model->id);
   }

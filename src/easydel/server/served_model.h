@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "easydel/esurge/adapter_info.h"
 #include "easydel/esurge/esurge_config.h"
 #include "easydel/esurge/metrics.h"
 #include "easydel/esurge/request.h"
@@ -36,14 +38,21 @@ class ServedEngine {
   virtual void pause() = 0;  // no step is made until resume()
   virtual void resume() = 0;
   virtual esurge::EngineMetrics metrics() const = 0;
+  // As esurge::Engine has them. They return when it is done, which may take a step.
+  virtual void save_prefix_cache(const std::filesystem::path& folder) = 0;
+  virtual void reset_prefix_cache() = 0;
+  virtual int64_t load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace) = 0;
+  virtual void unload_adapter(const std::string& name) = 0;
+  virtual std::vector<esurge::AdapterInfo> adapters() const = 0;
 };
 
 struct ServedModel {
   std::string id = {};
   int64_t created = 0;  // seconds since 1970
   int64_t max_model_len = 0;
-  std::string root = {};    // the folder or name that it was loaded from
-  std::string parent = {};  // of an adapter: its base model; empty: none
+  std::string root = {};     // the folder or name that it was loaded from
+  std::string parent = {};   // of an adapter: its base model; empty: none
+  std::string adapter = {};  // that the engine answers with; empty: none
   std::string fingerprint = {};
   int64_t pages = 0;  // of the KV cache
 
@@ -59,6 +68,9 @@ struct ServedModel {
   esurge::EsurgeConfig config = {};  // the rules of the context and the number of sequences
 };
 
+// The model with one of its adapters, whose name it has.
+ServedModel with_adapter(const ServedModel& model, const esurge::AdapterInfo& adapter);
+
 // The models that are there by now. Thread-safe.
 class ModelList {
  public:
@@ -67,9 +79,10 @@ class ModelList {
     for (ServedModel& model : models) add(std::move(model));
   }
   void add(ServedModel model);
-  std::vector<std::shared_ptr<const ServedModel>> all() const;
-  // The model of this name; without a name the first one. Refusal: there is none (404, which names the others), or none
-  // is loaded yet (503).
+  std::vector<std::shared_ptr<const ServedModel>> all() const;            // without adapters
+  std::vector<std::shared_ptr<const ServedModel>> with_adapters() const;  // each model before its adapters
+  // The model or adapter of this name; without a name the first model. Refusal: there is none (404, which names the
+  // others), or none is loaded yet (503).
   std::shared_ptr<const ServedModel> find(const std::optional<std::string>& name) const;
 
  private:

@@ -125,6 +125,7 @@ struct Server::Parts {
     add_completion_route(api, context);
     add_model_routes(api, context);
     add_embedding_routes(api, context, encodes);
+    add_adapter_routes(api, context);
     add_message_routes(api, context);
     add_response_routes(api, context, responses);
   }

@@ -1,5 +1,6 @@
 // The tables of the server's keys and of what is stored.
 #include "easydel/config/tables.h"
+#include "easydel/server/adapter_request.h"
 #include "easydel/server/api_key.h"
 #include "easydel/server/chat_request.h"
 #include "easydel/server/embedding_request.h"
@@ -32,5 +33,7 @@ template const Section& section_of<server::TextOnlyFields>();
 template const Section& section_of<server::TextRequest>();
 template const Section& section_of<server::TokenizeRequest>();
 template const Section& section_of<server::DetokenizeRequest>();
+template const Section& section_of<server::LoadAdapterRequest>();
+template const Section& section_of<server::UnloadAdapterRequest>();
 
 }  // namespace easydel::config
