@@ -89,7 +89,8 @@ TEST(AdapterRoutes, StayBelowTheFolderOfAdapters) {
   EXPECT_EQ(own.load("../a", "one").error("message").substr(0, 9), "lora_name");
   EXPECT_EQ(own.load("a", "one\\u0000").error("message"), "lora_path: is not a folder");
   const Reply missing = own.server.post("/v1/adapters", "{}");
-  EXPECT_EQ(missing.error("message"), "lora_name: is missing (expected a string)\nlora_path: is missing (expected a string)");
+  EXPECT_EQ(missing.error("message"),
+            "lora_name: is missing (expected a string)\nlora_path: is missing (expected a string)");
   EXPECT_EQ(own.names("/v1/adapters", "adapters", "name"), "");
   const FakeServer closed;
   EXPECT_EQ(closed.post("/v1/adapters", R"({"lora_name": "a", "lora_path": "one"})").error("code"),
