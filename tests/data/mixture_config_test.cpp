@@ -57,6 +57,15 @@ TEST(MixtureConfig, WeightsNameTheirSources) {
       "source: c\n    give each of these a weight: a, b\n1 problem in run.yaml; nothing was run.");
 }
 
+TEST(MixtureConfig, WeightsMayBeOfSourcesThatAreOnlyEvaluatedOn) {
+  const std::string evaluated = "{data_files: b.json, split: test}";
+  EXPECT_EQ(read("{informs: [" + evaluated + "], block_mixture: true, mixture_weights: {b: 1}}").problems, "");
+  const std::string problems =
+      read("{informs: [{data_files: a.json}, " + evaluated + "], block_mixture: true, mixture_weights: {a: 0, b: 1}}")
+          .problems;
+  EXPECT_NE(problems.find("the weights add up to 0"), std::string::npos) << problems;
+}
+
 TEST(MixtureConfig, AScheduleOfWeightsNamesTheSourcesAtRisingSteps) {
   const auto with = [](const std::string& points, const std::string& more = "block_mixture: true, ") {
     return read("{informs: [{data_files: a.json}, {data_files: b.json}], " + more +

@@ -42,11 +42,10 @@ void check_weights(const std::map<std::string, double>& weights, const SourceNam
     if (!weights.contains(name)) missing.push_back(name);
   double sum = 0;
   for (const auto& [name, weight] : weights) {
-    if (std::ranges::find(names.trained, name) == names.trained.end()) {
-      if (std::ranges::find(names.evaluated, name) == names.evaluated.end()) extra.push_back(name);
-    } else {
-      sum += weight;
-    }
+    const bool trained = std::ranges::find(names.trained, name) != names.trained.end();
+    if (!trained && std::ranges::find(names.evaluated, name) == names.evaluated.end()) extra.push_back(name);
+    // Without sources to train on, the weights are never used.
+    if (trained || names.trained.empty()) sum += weight;
   }
   if (!missing.empty() || !extra.empty()) {
     std::string problem = what + "the weights' names are not the sources' names";
