@@ -52,8 +52,8 @@ MISTAKES = [
         ("output_dir", "out"), ("per_device_train_batch_size", "4"), ("num_epochs", "3"), ("lr_scheduler_type", "cosine"),
         ("bf16", "true"), ("gradient_checkpointing", "true"), ("micro_batch_size", "4"),
         ("eval_steps", "10"), ("logging_steps", "10"), ("adam_beta1", "0.9"), ("max_seq_length", "32"),
-        ("optim", "adamw_torch"), ("report_to", "wandb"), ("max_grad_norm", "1.0"), ("cutoff_len", "512"),
-        ("sequence_len", "512"), ("lora_r", "8"), ("resume_from_checkpoint", "true"), ("max_steps", "10")]],
+        ("optim", "adamw_torch"), ("report_to", "wandb"), ("use_wandb", "true"), ("max_grad_norm", "1.0"),
+        ("cutoff_len", "512"), ("sequence_len", "512"), ("lora_r", "8"), ("resume_from_checkpoint", "true"), ("max_steps", "10")]],
     *[top(name, value) for name, value in [
         ("base_model", "model"), ("model_name_or_path", "model"), ("datasets", "[{path: data.jsonl}]"),
         ("load_in_8bit", "true"), ("adapter", "lora"), ("deepspeed", "zero3.json"), ("fsdp", "full_shard"),

@@ -358,7 +358,9 @@ struct TrainerConfig {
         field<&C::step_start_point>("Start at another step.", not_built("beginning at another step")),
         field<&C::force_step_start_point>("Start at another step.", not_built("beginning at another step")),
         field<&C::log_all_workers>("Log on every rank.", no_effect("rank 0 logs what all have computed")),
-        field<&C::use_wandb>("Report to Weights & Biases.", not_built("reporting to Weights & Biases")),
+        field<&C::use_wandb>(
+            "Report to Weights & Biases.",
+            not_built("reporting to Weights & Biases during a run (scripts/send_metrics.py sends one that has ended)")),
         field<&C::wandb_entity>("Account that reports.", no_effect("nothing is reported to Weights & Biases")),
         field<&C::wandb_name>("Name of the report.", no_effect("nothing is reported to Weights & Biases")),
         field<&C::weight_distribution_pattern>("Weights whose histogram is reported.",
