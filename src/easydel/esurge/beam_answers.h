@@ -26,7 +26,7 @@ class BeamAnswers {
   std::vector<BeamStep> advance();
   // Prompt and tokens of a choice.
   const std::vector<TokenId>& tokens(int64_t choice) const { return beam(choice).tokens; }
-  // The best ones, as many as the request asks for; without a reason that all have, each has its own.
+  // The best answers, as many as the request asks for. All end for `reason`; if it is empty, each ends for its own.
   std::vector<CompletionOutput> outputs(std::optional<FinishReason> reason) const;
 
  private:

@@ -39,8 +39,9 @@ class Answer {
   bool ended() const { return reason_.has_value(); }
   bool stopped() const { return reason_ == FinishReason::stop; }
 
-  // Of a beam: its scores of each next token, and its tokens when they change. UserError as choose().
+  // Only in a beam search: the score of each possible next token. UserError as choose().
   std::vector<float> beam_scores(const ScoredRow& row) const;
+  // Only in a beam search: the beam goes on from other tokens.
   void set_tokens(std::vector<TokenId> tokens) { tokens_ = std::move(tokens); }
   // Chooses the next token from a row and adds it. UserError: the row or the constraint allows none.
   TokenId choose(const ScoredRow& row);
@@ -116,7 +117,8 @@ struct LiveRequest {
   double arrived = 0;
   std::optional<double> admitted, first_token, last_token;
 
-  // The position of the first row whose scores are wanted besides those that tokens are drawn from; nullopt: none.
+  // The first position whose scores are requested although no token is drawn from them (prompt_logprobs, a continuation
+  // that is scored); nullopt: there is none.
   std::optional<int64_t> scored_from() const;
   // The log-probabilities of the prompt token after row.position.
   void add_prompt_row(const ScoredRow& row);

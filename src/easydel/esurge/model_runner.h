@@ -33,7 +33,7 @@ struct RunSequence {
   int64_t known = 0;                              // tokens of the whole sequence that are known
   std::vector<std::vector<int32_t>> tables = {};  // by group, as SequencePages has them
   int64_t draws = 0;                              // of its last tokens: those whose scores are wanted
-  // Scores of those of these tokens that are prompt, from this position on, are wanted, too.
+  // Prompt tokens from this position on have their scores computed as well.
   int64_t scored_from = std::numeric_limits<int64_t>::max();
   std::shared_ptr<const nn::LoadedAdapter> adapter = {};  // null: the model alone
 };
