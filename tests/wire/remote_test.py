@@ -48,11 +48,28 @@ def test_generate_writes_lines(server):
     assert remote == local
 
 
-def test_a_server_counts_several_answers_together(server):
-    lines = lines_of(run("generate", "stories260K-chat", "--server", server.url + "/v1/", "-p", "Once", "--chat", "--jsonl", "-n", "7", "-t", "0.5",
-                         "--num-return-sequences", "2"))
-    assert len(lines) == 2 and all(line["finish_reason"] == "length" and line["text"] for line in lines)
-    assert not any("new_tokens" in line for line in lines)
+def test_the_tokens_of_several_answers_are_those_of_the_model(server):
+    flags = ["-p", "Once", "--chat", "--jsonl", "-n", "7", "-t", "0.5", "--seed", "3", "--num-return-sequences", "2", "--stop-strings", "e"]
+    remote, local = lines_of(run("generate", "stories260K-chat", "--server", server.url + "/v1/", *flags)), lines_of(run("generate", str(MODEL), *flags))
+    assert len(remote) == 2
+    assert [(line["text"], line["prompt_tokens"], line["new_tokens"]) for line in remote] == \
+        [(line["text"], line["prompt_tokens"], line["new_tokens"]) for line in local]
+
+
+def test_reasoning_is_shown_first():
+    with Server("--set", "esurge.reasoning_parser=deepseek_r1") as thinking:
+        shown = run("generate", "--server", thinking.url, "--chat", "--no-echo", "-p", "Once", "-n", "9", "-t", "0")
+        line = lines_of(run("generate", "--server", thinking.url, "--chat", "--jsonl", "-p", "Once", "-n", "9", "-t", "0"))[0]
+    whole = run("generate", str(MODEL), "--chat", "--no-echo", "-p", "Once", "-n", "9", "-t", "0")
+    assert shown.stdout == whole.stdout and line["reasoning"] == whole.stdout[:-1] and line["text"] == ""
+
+
+def test_a_unix_socket_is_asked_as_a_port_is(tmp_path):
+    flags = ["-p", "Once", "-n", "9", "-t", "0"]
+    with Server("--host", f"unix:{tmp_path}/s") as local:
+        ran = run("generate", "--server", local.url, *flags)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == run("generate", str(MODEL), *flags).stdout
 
 
 def test_chat_keeps_the_conversation(server):

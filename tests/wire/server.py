@@ -31,8 +31,12 @@ class Server:
 
     def __enter__(self):
         for _ in range(600):
-            found = re.search(r"listening on (http://\S+)", self.log())
-            if found:
+            found = re.search(r"listening on (\S+)", self.log())
+            if found and found[1].startswith("unix:"):
+                self.url = found[1]
+                if "serve: ready on" in self.log():
+                    return self
+            elif found:
                 self.url = found[1]
                 try:
                     if urllib.request.urlopen(self.url + "/health", timeout=5).status == 200:

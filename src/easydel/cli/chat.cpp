@@ -12,6 +12,7 @@
 #include "easydel/cli/line_editor.h"
 #include "easydel/cli/model_session.h"
 #include "easydel/cli/remote_model.h"
+#include "easydel/cli/shown_reply.h"
 
 namespace easydel::cli {
 namespace {
@@ -86,17 +87,22 @@ int run_chat(const ChatOptions& options) {
     request.generation = generation;
     request.negative_prompt = options.negative_prompt;
     request.chat_template = chat_template;
-    request.on_text = [](size_t index, std::string_view piece) {
-      if (index == 0) print(piece);
+    ShownReply shown;
+    request.on_text = [&shown](size_t index, std::string_view piece) {
+      if (index == 0) shown.text(piece);
+    };
+    RemoteExtras extras;
+    extras.on_reasoning = [&shown](size_t index, std::string_view piece) {
+      if (index == 0) shown.reasoning(piece);
     };
     request.stop = &reply_is_stopped();
     std::string reply;
     {
       const StopOnInterrupt interrupts;
-      const std::vector<elarge::Generated> replies = generator.generate(request);
+      const std::vector<elarge::Generated> replies = generator.generate(request, extras);
       if (!replies.empty()) reply = replies[0].text;  // none: stopped before it began
     }
-    print("\n");
+    shown.end();
     conversation.items.push_back(chat_message("assistant", reply));
   }
   if (terminal) std::cerr << "\n";

@@ -119,8 +119,8 @@ void add_key_flags(CLI::App* app, const config::Section& section, const std::str
 void add_model_flags(CLI::App* app, ModelOptions& options) {
   add_folder_flags(app, options, false);
   app->add_option("--server", options.server,
-                  "Address of a server that answers instead, such as http://127.0.0.1:11556; MODEL is then a name of "
-                  "that server's");
+                  "Address of a server that answers instead, such as http://127.0.0.1:11556 or unix:/path; MODEL is "
+                  "then a name of that server's");
   app->add_option("--key-file", options.key_file, "File with the API key for --server");
   add_key_flags(app, config::section_of<generation::GenerationConfig>(),
                 "Generation (defaults come from the model's generation_config.json)", options.generation);

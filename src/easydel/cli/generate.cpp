@@ -1,6 +1,8 @@
 // `easydel generate`: prompts from the command line, a file or standard input, and their continuations as they come.
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <map>
 #include <optional>
 
 #include "easydel/base/clock.h"
@@ -11,22 +13,24 @@
 #include "easydel/cli/model_session.h"
 #include "easydel/cli/prompts.h"
 #include "easydel/cli/remote_model.h"
+#include "easydel/cli/shown_reply.h"
 #include "easydel/mesh/world.h"
 #include "easydel/text/constrain/constraint.h"
 
 namespace easydel::cli {
 namespace {
 
-Value line_of(const elarge::Generated& reply, size_t index, const Prompt& prompt,
-              const generation::GenerationConfig& generation, bool counted) {
+Value line_of(const elarge::Generated& reply, const std::string& reasoning, size_t index, const Prompt& prompt,
+              const generation::GenerationConfig& generation) {
   Value line = Value::map();
   line.set("index", Value::integer(int64_t(index)));
   if (prompt.is_conversation())
     line.set("messages", prompt.messages);
   else
     line.set("prompt", Value::text(prompt.text));
+  if (!reasoning.empty()) line.set("reasoning", Value::text(reasoning));
   line.set("text", Value::text(reply.text));
-  if (counted) {
+  if (reply.new_tokens >= 0) {
     line.set("prompt_tokens", Value::integer(reply.prompt_tokens));
     line.set("new_tokens", Value::integer(reply.new_tokens));
   }
@@ -85,6 +89,11 @@ std::string rounded(double value) {
 
 void print_speed(const std::vector<elarge::Generated>& replies, double seconds) {
   int64_t prompt_tokens = 0, new_tokens = 0;
+  if (std::ranges::any_of(replies, [](const elarge::Generated& reply) { return reply.new_tokens < 0; })) {
+    std::cerr << counted(int64_t(replies.size()), "result") << " in " << rounded(seconds)
+              << " s; the server does not say how many tokens they have\n";
+    return;
+  }
   const auto rate = [](int64_t tokens, double of) { return of > 0 ? double(tokens) / of : 0; };
   for (const elarge::Generated& reply : replies) prompt_tokens += reply.prompt_tokens, new_tokens += reply.new_tokens;
   std::string text;
@@ -132,38 +141,46 @@ int run_generate(const GenerateOptions& options) {
   // The first continuation of a single prompt comes as it is generated; all others when they are complete.
   const bool stream = prompts.size() == 1 && !options.jsonl;
   bool begun = false;
+  ShownReply shown;
   const auto begin = [&] {
     if (!begun && options.echo) print(echo_of(prompts[0], options.chat));
     begun = true;
   };
   if (stream)
     request.on_text = [&](size_t index, std::string_view piece) {
-      if (index == 0) begin(), print(piece);
+      if (index == 0) begin(), shown.text(piece);
     };
+  std::map<size_t, std::string> reasoning;  // of results that are not printed as they come
+  RemoteExtras extras{.constraint = options.server.empty() ? Value::map() : constraint_members(options)};
+  extras.on_reasoning = [&](size_t index, std::string_view piece) {
+    if (stream && index == 0)
+      begin(), shown.reasoning(piece);
+    else
+      reasoning[index] += piece;
+  };
+  const auto print_whole = [&](const Prompt& prompt, size_t result, const elarge::Generated& reply) {
+    if (options.echo) print(echo_of(prompt, options.chat));
+    shown.reasoning(reasoning[result]);
+    shown.text(reply.text);
+    shown.end();
+  };
   size_t ended = 0;
   request.on_result = [&](const elarge::Generated& reply) {
-    ++ended;
-    const size_t index = order[reply.prompt];
-    const Prompt& prompt = prompts[index];
-    // A server tells no count of each of several answers, or of an answer that is stopped.
-    const bool counted =
-        options.server.empty() || (generation.num_return_sequences == 1 && reply.finish_reason != "cancelled");
+    const size_t result = ended++, index = order[reply.prompt];
     if (options.jsonl)
-      print(to_json(line_of(reply, index, prompt, generation, counted)) + "\n");
+      print(to_json(line_of(reply, reasoning[result], index, prompts[index], generation)) + "\n");
     else if (!stream)
-      print((options.echo ? echo_of(prompt, options.chat) : "") + reply.text + "\n");
+      print_whole(prompts[index], result, reply);
   };
   generator.load();
   std::optional<StopOnInterrupt> interrupts;
   if (mesh::read_world().size == 1)
     request.stop = &reply_is_stopped(), interrupts.emplace();  // ranks end together, by their launcher
   const auto start = Clock::now();
-  const std::vector<elarge::Generated> replies =
-      generator.generate(request, options.server.empty() ? Value::map() : constraint_members(options));
+  const std::vector<elarge::Generated> replies = generator.generate(request, extras);
   const double seconds = seconds_since(start);
-  if (stream && ended > 0) begin();
-  for (size_t i = 0; stream && i < ended; ++i)
-    print((i > 0 && options.echo ? echo_of(prompts[0], options.chat) : "") + (i > 0 ? replies[i].text : "") + "\n");
+  if (stream && ended > 0) begin(), shown.end();
+  for (size_t i = 1; stream && i < ended; ++i) print_whole(prompts[0], i, replies[i]);
   if (options.stats && mesh::read_world().rank == 0) print_speed(replies, seconds);
   if (!reply_is_stopped()) return 0;
   if (!options.server.empty()) {

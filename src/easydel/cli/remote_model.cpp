@@ -92,6 +92,72 @@ int64_t number_in(const Value& event, std::string_view name) {
   return number ? number->as_int().value_or(0) : 0;
 }
 
+// The answers to one request, from the events of its stream.
+class AnswerEvents {
+ public:
+  // The first answer is result number `first` of `request`.
+  AnswerEvents(std::string url, bool chat, const elarge::GenerateRequest& request, const RemoteExtras& extras,
+               size_t first)
+      : url_(std::move(url)), chat_(chat), request_(request), extras_(extras), first_(first) {}
+
+  void add(const Value& event) {
+    if (event.find("error")) refuse(url_, words_of(event));
+    if (const int64_t prompt = number_in(event, "prompt_tokens"); prompt > 0) {
+      prompt_tokens_ = prompt;
+      new_tokens_ = number_in(event, "completion_tokens");
+    }
+    const Value* const choices = path_in(event, {"choices"});
+    if (!choices || !choices->is_list()) return;
+    for (const Value& choice : choices->items) add_choice(choice);
+  }
+
+  std::vector<elarge::Generated> results(bool several, bool complete) {
+    const auto end = Clock::now(), begin = first_words_.value_or(end);
+    for (size_t i = 0; i < out_.size(); ++i) {
+      elarge::Generated& one = out_[i];
+      one.prefill_seconds = std::chrono::duration<double>(begin - start_).count();
+      one.decode_seconds = std::chrono::duration<double>(end - begin).count();
+      one.prompt_tokens = prompt_tokens_;
+      one.new_tokens = !complete ? -1 : several ? ids_[i] : new_tokens_;
+      if (one.finish_reason.empty()) one.finish_reason = "cancelled";
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void add_choice(const Value& choice) {
+    const Value* const number = path_in(choice, {"index"});
+    const auto index = size_t(std::clamp<int64_t>(number ? number->as_int().value_or(0) : 0, 0, max_answers - 1));
+    if (index >= out_.size()) out_.resize(index + 1), ids_.resize(index + 1, -1);
+    if (const Value* const reason = path_in(choice, {"finish_reason"})) out_[index].finish_reason = reason->scalar;
+    if (const Value* const ids = path_in(choice, {"token_ids"}); ids && ids->is_list())
+      ids_[index] = std::max<int64_t>(ids_[index], 0) + std::ssize(ids->items);
+    for (const std::string_view name : {"reasoning_content", "reasoning"}) {  // servers use either
+      const Value* const piece = path_in(choice, {"delta", name});
+      if (!piece || piece->scalar.empty()) continue;
+      if (!first_words_) first_words_ = Clock::now();
+      if (extras_.on_reasoning) extras_.on_reasoning(first_ + index, piece->scalar);
+      break;
+    }
+    const Value* const piece = chat_ ? path_in(choice, {"delta", "content"}) : path_in(choice, {"text"});
+    if (!piece || piece->scalar.empty()) return;
+    if (!first_words_) first_words_ = Clock::now();
+    out_[index].text += piece->scalar;
+    if (request_.on_text) request_.on_text(first_ + index, piece->scalar);
+  }
+
+  const std::string url_;
+  const bool chat_;
+  const elarge::GenerateRequest& request_;
+  const RemoteExtras& extras_;
+  const size_t first_;
+  std::vector<elarge::Generated> out_ = std::vector<elarge::Generated>(1);
+  std::vector<int64_t> ids_ = {-1};  // token ids of each answer; -1: none came
+  int64_t prompt_tokens_ = 0, new_tokens_ = 0;
+  const Clock::time_point start_ = Clock::now();
+  std::optional<Clock::time_point> first_words_;
+};
+
 [[noreturn]] void refuse_status(const std::string& url, const hub::Response& response) {
   std::string words;
   try {
@@ -117,9 +183,16 @@ RemoteModel::RemoteModel(const ModelOptions& options) : server_(options.server),
   local(!options.adapter.empty(), "--adapter");
   local(options.random_weights, "--random-weights");
   local(!options.negative_prompt.empty(), "--negative-prompt");
+  constexpr std::string_view unix_prefix = "unix:";
+  if (server_.starts_with(unix_prefix)) {
+    unix_socket_ = server_.substr(unix_prefix.size());
+    if (unix_socket_.empty()) refuse("--server", "'unix:' names no socket", "such as unix:/run/easydel.sock");
+    server_ = "http://localhost";
+  }
   while (server_.ends_with('/')) server_.pop_back();
   if (!server_.starts_with("http://") && !server_.starts_with("https://"))
-    refuse("--server", "'" + server_ + "' is not an address", "such as http://127.0.0.1:11556");
+    refuse("--server", "'" + server_ + "' is not an address",
+           "such as http://127.0.0.1:11556, or unix:/run/easydel.sock");
   if (!server_.ends_with("/v1")) server_ += "/v1";
   if (options.key_file.empty()) return;
   key_ = files::read(options.key_file);
@@ -144,67 +217,49 @@ Value RemoteModel::members(const generation::GenerationConfig& generation) const
 }
 
 std::vector<elarge::Generated> RemoteModel::answer(Value body, const elarge::GenerateRequest& request,
-                                                   size_t first) const {
+                                                   const RemoteExtras& extras, size_t first) const {
   const bool chat = body.find("messages") != nullptr;
-  const std::string url = server_ + (chat ? "/chat/completions" : "/completions");
+  const Value* const count = body.find("n");
+  const bool several = count && count->as_int().value_or(1) > 1;
   Value stream_options = Value::map();
   stream_options.set("include_usage", Value::boolean(true));
   body.set("stream", Value::boolean(true));
   body.set("stream_options", std::move(stream_options));
-  std::vector<elarge::Generated> out(1);
-  const auto start = Clock::now();
-  std::optional<Clock::time_point> first_text;
-  EventReader events([&](const Value& event) {
-    if (event.find("error")) refuse(url, words_of(event));
-    if (const int64_t prompt = number_in(event, "prompt_tokens"); prompt > 0) {
-      out[0].prompt_tokens = prompt;
-      out[0].new_tokens = number_in(event, "completion_tokens");
-    }
-    const Value* const choices = path_in(event, {"choices"});
-    if (!choices || !choices->is_list()) return;
-    for (const Value& choice : choices->items) {
-      const Value* const number = path_in(choice, {"index"});
-      const auto index = size_t(std::clamp<int64_t>(number ? number->as_int().value_or(0) : 0, 0, max_answers - 1));
-      if (index >= out.size()) out.resize(index + 1);
-      if (const Value* const reason = path_in(choice, {"finish_reason"})) out[index].finish_reason = reason->scalar;
-      const Value* const piece = chat ? path_in(choice, {"delta", "content"}) : path_in(choice, {"text"});
-      if (!piece || piece->scalar.empty()) continue;
-      if (!first_text) first_text = Clock::now();
-      out[index].text += piece->scalar;
-      if (request.on_text) request.on_text(first + index, piece->scalar);
-    }
-  });
+  const std::string plain = to_json(body);
+  // Usage counts the tokens of all answers together, token ids those of each.
+  if (several) body.set("return_token_ids", Value::boolean(true));
+  const std::string url = server_ + (chat ? "/chat/completions" : "/completions");
+  AnswerEvents answers(url, chat, request, extras, first);
+  EventReader events([&](const Value& event) { answers.add(event); });
   hub::Request sent{.method = "POST",
                     .url = url,
                     .headers = {"Content-Type: application/json", "Accept: text/event-stream"},
                     .token = key_,
                     .body = to_json(body),
                     .on_data = [&](std::string_view bytes) { events.add(bytes); },
+                    .unix_socket = unix_socket_,
                     .connect_seconds = connect_seconds,
                     .stall_seconds = silent_seconds};
   sent.stop = request.stop;
-  const auto stopped = [&] { return request.stop && *request.stop; };
   try {
-    const hub::Response response = hub::perform(sent);
+    hub::Response response = hub::perform(sent);
+    if (several && response.status == 400) {  // perhaps because it does not know return_token_ids
+      sent.body = plain;
+      response = hub::perform(sent);
+    }
     if (response.status / 100 != 2) refuse_status(url, response);
     if (!events.ended()) refuse(url, "the answer broke off", "try again");
   } catch (const hub::NetworkError& error) {
-    if (!stopped()) refuse("--server", error.what(), "is the server running?");
+    if (!request.stop || !*request.stop) refuse("--server", error.what(), "is the server running?");
   }
-  const auto end = Clock::now(), begin = first_text.value_or(end);
-  for (elarge::Generated& one : out) {
-    one.prefill_seconds = std::chrono::duration<double>(begin - start).count();
-    one.decode_seconds = std::chrono::duration<double>(end - begin).count();
-    if (one.finish_reason.empty()) one.finish_reason = "cancelled";
-  }
-  return out;
+  return answers.results(several, events.ended());
 }
 
 std::vector<elarge::Generated> RemoteModel::generate(const elarge::GenerateRequest& request,
-                                                     const Value& constraint) const {
+                                                     const RemoteExtras& extras) const {
   constexpr int64_t default_new_tokens = 256;  // servers complete texts by 16 unless they are told otherwise
   Value shared = members(request.generation);
-  for (const auto& [name, value] : constraint.entries) shared.set(name, value);
+  for (const auto& [name, value] : extras.constraint.entries) shared.set(name, value);
   std::vector<elarge::Generated> out;
   const size_t texts = request.prompts.size(), all = texts + request.conversations.size();
   for (size_t i = 0; i < all && !(request.stop && *request.stop); ++i) {
@@ -215,7 +270,7 @@ std::vector<elarge::Generated> RemoteModel::generate(const elarge::GenerateReque
     } else {
       body.set("messages", request.conversations[i - texts]);
     }
-    for (elarge::Generated& one : answer(std::move(body), request, out.size())) {
+    for (elarge::Generated& one : answer(std::move(body), request, extras, out.size())) {
       one.prompt = i;
       if (request.on_result) request.on_result(one);
       out.push_back(std::move(one));
@@ -241,8 +296,8 @@ void Generator::load() const {
 }
 
 std::vector<elarge::Generated> Generator::generate(const elarge::GenerateRequest& request,
-                                                   const Value& constraint) const {
-  return remote_ ? remote_->generate(request, constraint) : local_.session->generate(request);
+                                                   const RemoteExtras& extras) const {
+  return remote_ ? remote_->generate(request, extras) : local_.session->generate(request);
 }
 
 }  // namespace easydel::cli

@@ -114,6 +114,7 @@ Response exchange(const Request& request, const std::string& url, bool with_toke
   CURL* const c = handle.get();
   api.easy_setopt(c, CURLOPT_URL, url.c_str());
   api.easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+  if (!request.unix_socket.empty()) api.easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, request.unix_socket.c_str());
   api.easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
   api.easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
   api.easy_setopt(c, CURLOPT_USERAGENT, "easydel/" EASYDEL_VERSION);

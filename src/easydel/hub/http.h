@@ -24,6 +24,7 @@ struct Request {
   std::function<void(int status, int64_t from)> begin = {};  // called before on_data; from: offset of the first byte
   std::function<void(std::string_view bytes)> on_data =
       {};                                           // receives the body of a 2xx response; otherwise it is in Response
+  std::string unix_socket = {};                     // path of a Unix socket to connect through; empty: the url's host
   bool to_other_hosts = true;                       // false: a redirect to another host is returned as the response
   double connect_seconds = 10, stall_seconds = 10;  // abort after so long without a byte
   const std::atomic<bool>* stop = nullptr;  // set by another thread or a signal handler: end with a NetworkError
