@@ -3,7 +3,7 @@
 # lines to that).
 #   TORCH    the layer has torch's headers, and goes into libeasydel_core.so instead of libeasydel_base.so
 #   SPLIT    the files named *_core.cpp are such a TORCH layer, the others are not
-#   APART    the layer is compiled elsewhere
+#   APART    the layer is compiled elsewhere; ELSEWHERE names files of a layer that are
 #   LIGHT    the layer computes nothing that takes time: it is compiled with -O1
 #   BATCH n  up to n files of one folder are compiled together (see cmake/batches.cmake); ALONE names the files that are not
 # In every TORCH layer the bodies of faces (*_config.cpp, *_configs.cpp, *tables.cpp) need no torch and go into
@@ -11,13 +11,15 @@
 include(${CMAKE_CURRENT_LIST_DIR}/batches.cmake)
 
 function(easydel_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;SPLIT;APART;LIGHT" "BATCH" "USES;LIBS;ALONE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;SPLIT;APART;LIGHT" "BATCH" "USES;LIBS;ALONE;ELSEWHERE")
   set_property(GLOBAL APPEND PROPERTY easydel_layers "${name}:${arg_USES}")
   if(arg_APART)
     return()
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   list(TRANSFORM arg_ALONE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/${name}/)
+  list(TRANSFORM arg_ELSEWHERE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/${name}/)
+  list(REMOVE_ITEM sources ${arg_ELSEWHERE})
   if(arg_SPLIT)
     set(core_sources ${sources})
     list(FILTER core_sources INCLUDE REGEX "_core\\.cpp$")
