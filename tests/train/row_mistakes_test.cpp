@@ -6,6 +6,7 @@
 #include "easydel/base/files.h"
 #include "easydel/data/check_rows.h"
 #include "easydel/data/statistics.h"
+#include "easydel/train/chat_agreement.h"
 #include "train/small_run.h"
 
 namespace easydel::train {

@@ -4,6 +4,7 @@
 #include "easydel/cli/commands.h"
 #include "easydel/elarge/core.h"
 #include "easydel/hub/resolve.h"
+#include "easydel/text/chat_fingerprint.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::cli {
@@ -38,6 +39,7 @@ int run_merge(const MergeOptions& options) {
   for (const fs::path& folder : {request.adapters.back().folder, request.model})
     if (text::Tokenizer::exists(folder)) {
       text::save_tokenizer(*text::Tokenizer::load(folder), request.output);
+      text::keep_chat_fingerprint(folder, request.output);
       break;
     }
   return print(request.output.string() + "\n"), 0;

@@ -19,6 +19,9 @@ nn::CheckpointPolicy checkpointing_of(const Config& config);
 
 // The model of a section ("model", "teacher_model"), from the hub if it is not a folder.
 models::FoundModel found_model(const ModelConfig& model, const std::string& section);
+// Warns if the folder of a trained model, or of the adapter over it, had another chat template or other special or end
+// tokens when it was trained.
+void warn_of_changed_chat(const ModelConfig& model, const text::Tokenizer& tokenizer);
 std::filesystem::path folder_of(const ModelConfig& model, const std::string& section);
 
 // UserError for settings that contradict each other or the method.

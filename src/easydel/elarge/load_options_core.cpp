@@ -4,12 +4,15 @@
 #include <utility>
 
 #include "easydel/base/error.h"
+#include "easydel/base/log.h"
 #include "easydel/elarge/adapter_config.h"
 #include "easydel/elarge/session_core.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/mesh/world.h"
 #include "easydel/models/adapter.h"
 #include "easydel/models/registry_config.h"
+#include "easydel/text/chat_fingerprint.h"
+#include "easydel/train/chat_agreement.h"
 
 namespace easydel::elarge {
 namespace {
@@ -96,6 +99,19 @@ models::LoadOptions load_options(const Config& config, const ModelConfig& model,
 mesh::Mesh mesh_of(const Config& config, int64_t ranks) {
   const mesh::World world = mesh::read_world();
   return config.sharding.mesh(ranks, world.size == ranks ? world.size / world.local_size : 1);
+}
+
+void warn_of_changed_chat(const ModelConfig& model, const text::Tokenizer& tokenizer) {
+  const models::FoundModel found = found_model(model, "model");
+  const std::filesystem::path& trained = found.adapter.empty() ? found.model : found.adapter;
+  const auto before = text::load_chat_fingerprint(trained);
+  if (!before) return;
+  const std::string changed = text::chat_changes(*before, train::chat_fingerprint(found.model, tokenizer));
+  if (!changed.empty())
+    log::warning(
+        trained.string(), ": ", changed,
+        " changed since the model was trained, so it may not answer as it learned to; restore the files of the "
+        "trained folder, or train with the new ones");
 }
 
 }  // namespace easydel::elarge

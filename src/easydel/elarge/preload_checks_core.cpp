@@ -11,6 +11,7 @@
 #include "easydel/hub/resolve.h"
 #include "easydel/models/parts_config.h"
 #include "easydel/text/tokenizers/tokenizer.h"
+#include "easydel/train/chat_agreement.h"
 #include "easydel/weights/folder.h"
 
 namespace easydel::elarge {

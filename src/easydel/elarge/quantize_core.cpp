@@ -15,6 +15,7 @@
 #include "easydel/quant/file_codes.h"
 #include "easydel/tensor/executor.h"
 #include "easydel/tensor/mapped.h"
+#include "easydel/text/chat_fingerprint.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/weights/safetensors.h"
 
@@ -208,6 +209,7 @@ std::string quantized(const QuantizeRequest& request) {
     files::write(request.output / "config.json", to_json(document, 2) + "\n");
     weights::keep_generation_config(request.model, request.output);
     if (tokenizer) text::save_tokenizer(*tokenizer, request.output);
+    text::keep_chat_fingerprint(request.model, request.output);
   } catch (...) {
     for (const std::filesystem::path& one : files::list(request.output)) files::remove_all(one);
     if (is_new) files::remove_all(request.output);

@@ -331,12 +331,11 @@ class TorchSession final : public Session {
   }
 
   const std::shared_ptr<const text::Tokenizer>& tokenizer() {
-    if (!tokenizer_ && loading_.valid()) tokenizer_ = loading_.get();
-    if (!tokenizer_)
-      tokenizer_ = text::Tokenizer::load(config_.model.tokenizer
-                                             ? hub::resolve_model(*config_.model.tokenizer, "model.tokenizer")
-                                             : tokenizer_folder(),
-                                         read_chat_template(config_.model, "model"));
+    if (tokenizer_) return tokenizer_;
+    tokenizer_ = loading_.valid()
+                     ? loading_.get()
+                     : text::Tokenizer::load(tokenizer_folder(), read_chat_template(config_.model, "model"));
+    if (!trains_ && team_->first()) warn_of_changed_chat(config_.model, *tokenizer_);
     return tokenizer_;
   }
 
@@ -352,8 +351,9 @@ class TorchSession final : public Session {
 
   std::shared_ptr<const text::Tokenizer> tokenizer_if_any() { return has_tokenizer() ? tokenizer() : nullptr; }
 
-  // The model's own, or that which was saved with its adapter.
+  // The given one, the model's own, or that which was saved with its adapter.
   std::filesystem::path tokenizer_folder() const {
+    if (config_.model.tokenizer) return hub::resolve_model(*config_.model.tokenizer, "model.tokenizer");
     const models::FoundModel found = found_model(config_.model, "model");
     return !found.adapter.empty() && text::Tokenizer::exists(found.adapter) ? found.adapter : found.model;
   }

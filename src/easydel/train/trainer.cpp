@@ -11,6 +11,7 @@
 #include "easydel/data/text_bytes.h"
 #include "easydel/models/adapter.h"
 #include "easydel/models/not_finite.h"
+#include "easydel/train/chat_agreement.h"
 #include "easydel/train/data_order.h"
 #include "easydel/train/router_watch.h"
 
@@ -359,8 +360,13 @@ void Trainer::write_model(const std::filesystem::path& folder, bool at_end) {
   if (whole) models::save_model(*parts_.model, folder, parts_.save_dtype);
   if (whole && ranks_.first()) method_->write_files(folder);
   if (!ranks_.first() || !parts_.tokenizer) return;
-  if (adapter) text::save_tokenizer(*parts_.tokenizer, adapter_folder(folder));
-  if (whole) text::save_tokenizer(*parts_.tokenizer, folder);
+  const text::ChatFingerprint chat = chat_fingerprint(parts_.model->folder(), *parts_.tokenizer);
+  const auto save_tokenizer = [&](const std::filesystem::path& to) {
+    text::save_tokenizer(*parts_.tokenizer, to);
+    text::save_chat_fingerprint(chat, to);
+  };
+  if (adapter) save_tokenizer(adapter_folder(folder));
+  if (whole) save_tokenizer(folder);
 }
 
 void Trainer::write_checkpoint(const std::filesystem::path& folder, const RunState& state) {

@@ -119,6 +119,7 @@ class Trainer {
   void worked(Work::Kind kind, int64_t done, int64_t total) const;  // tells the watcher
   void build_data();
   void make_plan();
+  std::string chat_disagreement() const;
   // Refuses a run that cannot fit. Collective.
   void plan_memory();
   void measure_activations(const data::Example& example);
@@ -184,9 +185,6 @@ struct FirstRows {
 // UserError as Trainer.
 FirstRows check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
                      std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary);
-
-// The tokens that end an answer of the model in a folder, when it generates; empty: there are none.
-std::vector<int32_t> end_tokens(const std::filesystem::path& model_folder, const text::Tokenizer& tokenizer);
 
 // The data as such a trainer would prepare them, without a model. UserError as Trainer.
 data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixture,

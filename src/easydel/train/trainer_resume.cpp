@@ -1,6 +1,7 @@
 // Going on from a checkpoint: which one, what must be as it was, and what has changed.
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/train/chat_agreement.h"
 #include "easydel/train/data_order.h"
 #include "easydel/train/resume_changes.h"
 #include "easydel/train/trainer.h"
@@ -37,8 +38,15 @@ void Trainer::resume() {
   const RunState state = read_state(*found);
   check_changes(*found, state.document);
   if (training_) check_data_order(*found, state.cursor, data_order(config(), parts_.mixture));
-  if (state.data != source_->fingerprint())
-    refuse(found->string(), "it was trained on other data than this run's", elsewhere);
+  if (state.data != source_->fingerprint()) {
+    std::string chat;  // that rows are rendered with
+    if (const auto before = saved_chat_fingerprint(*found); before && parts_.tokenizer)
+      chat = text::chat_changes(*before, chat_fingerprint(parts_.model->folder(), *parts_.tokenizer));
+    refuse(found->string(),
+           chat.empty() ? "it was trained on other data than this run's"
+                        : "its rows were prepared otherwise: " + chat + " changed since",
+           elsewhere);
+  }
   if (state.update != config().total_batch_size)
     refuse(found->string(),
            str("its updates had ", state.update, " examples, this run's have ", config().total_batch_size), elsewhere);

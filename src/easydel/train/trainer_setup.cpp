@@ -9,10 +9,10 @@
 #include "easydel/base/regular_expression.h"
 #include "easydel/data/save_dataset.h"
 #include "easydel/data/statistics.h"
-#include "easydel/generation/generation_config.h"
 #include "easydel/models/adapter.h"
 #include "easydel/models/load_types.h"
 #include "easydel/tensor/memory.h"
+#include "easydel/train/chat_agreement.h"
 #include "easydel/train/router_watch.h"
 #include "easydel/train/state_files.h"
 #include "easydel/train/store_settings.h"
@@ -207,16 +207,6 @@ FirstRows check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
   return out;
 }
 
-std::vector<int32_t> end_tokens(const fs::path& model, const text::Tokenizer& tokenizer) {
-  std::vector<int32_t> out;
-  try {
-    for (const int64_t end : generation::generation_config(model).eos_token_id) out.push_back(int32_t(end));
-  } catch (const UserError&) {  // who generates is told
-  }
-  if (const auto end = tokenizer.eos_id(); end && out.empty()) out.push_back(*end);
-  return out;
-}
-
 data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixture,
                        std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary) {
   limit_length(trainer, mixture);
@@ -313,6 +303,15 @@ void Trainer::build_data() {
   worked(Work::Kind::reading, 1, 1);
 }
 
+std::string Trainer::chat_disagreement() const {
+  TrainerSection whole = parts_.trainer;
+  whole.common.max_length.reset();
+  const log::Quiet quiet;  // what the method says of its rows was said
+  const std::unique_ptr<Method> method = build_method({whole, parts_.mixture, parts_.tokenizer, nullptr});
+  return train::chat_disagreement(training_data(parts_.trainer, parts_.mixture), preparation(*method, whole.method()),
+                                  parts_.tokenizer);
+}
+
 void Trainer::make_plan() {
   RunPlan& plan = plan_;
   for (const nn::Entry& entry : parts_.model->parameters().entries()) {
@@ -339,6 +338,8 @@ void Trainer::make_plan() {
                                                *parts_.tokenizer);
           !line.empty())
         plan.mistakes.push_back(std::move(line));
+    if (ranks_.first() && parts_.model->task() == models::Task::causal_lm)
+      if (std::string line = chat_disagreement(); !line.empty()) plan.mistakes.push_back(std::move(line));
     const int64_t most = parts_.model->max_positions();
     if (most > 0 && plan.longest > most)
       log::warning("the longest example has ", plan.longest, " tokens; the model was trained for at most ", most,
