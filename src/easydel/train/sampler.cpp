@@ -3,11 +3,13 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <iterator>
 #include <numeric>
 
 #include "easydel/base/error.h"
+#include "easydel/base/log.h"
 #include "easydel/generation/generator.h"
 #include "easydel/tensor/random.h"
 
@@ -105,6 +107,7 @@ std::vector<Sample> Sampler::sample(const std::vector<SampleRequest>& requests,
 std::vector<Sample> Sampler::own_samples(std::span<const SampleRequest> requests,
                                          const generation::GenerationConfig& config, int64_t batch) const {
   if (requests.empty()) return {};
+  const auto begin = std::chrono::steady_clock::now();
   std::vector<generation::Request> all;
   for (const SampleRequest& request : requests) {
     generation::Request& one = all.emplace_back();
@@ -119,13 +122,17 @@ std::vector<Sample> Sampler::own_samples(std::span<const SampleRequest> requests
   options.batch = (batch + group - 1) / group * group;
   options.adapters = adapters_, options.blend = blend_;
   std::vector<Sample> out;
+  size_t tokens = 0;
   for (generation::Result& result : generation::Generator(*model_, tokenizer_, options).run(all)) {
     Sample& sample = out.emplace_back();
     sample.ids = std::move(result.tokens);
     if (result.end) sample.ids.push_back(*result.end);
     sample.logps = std::move(result.logps), sample.kept_logps = std::move(result.kept_logps);
     sample.reason = result.reason;
+    tokens += sample.ids.size();
   }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  log::debug("sampled ", out.size(), " completions of ", tokens, " tokens in ", seconds.count(), " s");
   return out;
 }
 
