@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "easydel/models/model.h"
+#include "easydel/tensor/memory.h"
 #include "measure.h"
 #include "models/zero_adapters.h"
 
@@ -73,6 +74,7 @@ int main_of(int count, char** values) {
   const auto integer = [&](const char* name, const char* otherwise) {
     return int64_t(std::stoll(argument(count, values, name, otherwise)));
   };
+  tensor::use_kept_memory();  // as in the program, before the first tensor
   const std::string dtype = argument(count, values, "dtype", "bf16");
   const int64_t rounds = integer("rounds", "5"), rank = integer("rank", "2");
   const Shape shape{integer("length", "512"), integer("context", "128"), integer("new", "16")};

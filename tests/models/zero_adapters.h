@@ -84,9 +84,9 @@ class ZeroAdapters final : public nn::WeightPolicy {
     }
     Tensor values() const override { return base->values(); }
 
-    Tensor with_adapter(const Tensor& y, const Tensor& x, nn::Pass& pass) {
+    Tensor with_adapter(Tensor y, const Tensor& x, nn::Pass& pass) {
       ++policy->used["products"];
-      return low_rank(y, x, pass);
+      return low_rank(std::move(y), x, pass);
     }
 
     std::shared_ptr<nn::Weight> base;

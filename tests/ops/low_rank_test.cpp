@@ -98,5 +98,27 @@ TEST(LowRank, AddsToTheGradientsOfEarlierMicroBatches) {
   for (size_t i = 0; i < once.size(); ++i) EXPECT_TRUE(twice[i].allclose(once[i] * 2, 1e-5, 1e-5)) << i;
 }
 
+// The sum may be written over y only where nobody can see it, and has the same bits there.
+TEST(LowRank, OverwritesOnlyWhatNobodyElseHolds) {
+  const at::NoGradGuard no_gradient;
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16})
+    for (const int64_t tokens : {1, 5, 40})
+      for (const int64_t rank : {1, 2, 8, 16, 40}) {
+        SCOPED_TRACE(testing::Message() << type << " " << tokens << " " << rank);
+        const LowRankCase given({tokens, 64, 48, rank});
+        const Matrix a{given.a, given.a.to(type), nullptr}, b{given.b, given.b.to(type), nullptr};
+        const Tensor x = given.x.to(type), before = given.y.to(type), y = before.clone(), twice = y.repeat({2, 1});
+        const auto forms = low_rank_forms(a, b);
+        const Tensor sum = add_low_rank(y, x, a, b, 2);
+        EXPECT_FALSE(sum.equal(y));
+        EXPECT_TRUE(add_low_rank(y, x, a, b, 2, forms).equal(sum));
+        EXPECT_TRUE(add_low_rank(twice.narrow(0, tokens, tokens), x, a, b, 2, forms).equal(sum));  // holds its storage
+        EXPECT_TRUE(y.equal(before) && twice.equal(before.repeat({2, 1})));
+        EXPECT_TRUE(add_low_rank(before.clone(), x, a, b, 2, forms).equal(sum));
+        const bool takes_any_layout = rank <= 16;
+        EXPECT_TRUE(!takes_any_layout || add_low_rank(before.t().contiguous().t(), x, a, b, 2, forms).equal(sum));
+      }
+}
+
 }  // namespace
 }  // namespace easydel::ops

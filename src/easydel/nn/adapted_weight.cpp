@@ -56,14 +56,14 @@ class LowRankAdapter final : public WeightAdapter {
         low_rank_(adapter_.a, adapter_.b, adapter_.scale),
         embedding_(embedding) {}
 
-  Tensor product(const Tensor& y, const Tensor& x, const Tensor& bias, Pass& pass) override {
+  Tensor product(Tensor y, const Tensor& x, const Tensor& bias, Pass& pass) override {
     if (embedding_) return y;  // a product with an embedding's own weight is that of the base
     const Tensor input = dropped(x, pass);
     if (adapter_.magnitude) {
       const Tensor low = sum_.input(weight_of(adapter_.a).product(input, {}, {}, pass));
       return with_lengths(y, input, x, weight_of(adapter_.b).product(low, {}, {}, pass), bias, pass);
     }
-    const Tensor out = low_rank_(y, input, pass);
+    const Tensor out = low_rank_(std::move(y), input, pass);
     return adapter_.bias ? out + adapter_.bias.value().to(out.scalar_type()) * adapter_.scale : out;
   }
   // A tied head reads the base by itself, without this adapter, as in PEFT.
@@ -127,7 +127,7 @@ class ReplacingAdapter final : public WeightAdapter {
  public:
   explicit ReplacingAdapter(std::shared_ptr<Weight> own) : own_(std::move(own)) {}
 
-  Tensor product(const Tensor&, const Tensor& x, const Tensor& bias, Pass& pass) override {
+  Tensor product(Tensor, const Tensor& x, const Tensor& bias, Pass& pass) override {
     return own_->product(x, bias, {}, pass);
   }
   Tensor lookup(const Tensor&, const Tensor& indices, int64_t padding, Pass& pass) override {
@@ -222,15 +222,19 @@ Tensor sum_of_panel(const Tensor& base, const Tensor& a, const Tensor& b, double
 
 }  // namespace
 
-Tensor LowRankSum::operator()(const Tensor& y, const Tensor& x, Pass& pass) {
-  const auto matrix = [&](const Parameter& of) { return of.entry().weight->factors(x, pass).front().weight; };
-  const ops::Matrix a = matrix(a_), b = matrix(b_);
-  const Entry& entry = b_.entry();
-  if (entry.shard.requires_grad())
-    panels_ = nullptr;
-  else if (!panels_ || version_ != entry.version)
-    panels_ = ops::low_rank_panels(b), version_ = entry.version;
-  return ops::add_low_rank(y, x, a, b, scale_, panels_);
+Tensor LowRankSum::operator()(Tensor y, const Tensor& x, Pass& pass) {
+  const Entry &a = a_.entry(), &b = b_.entry();
+  const auto matrix = [&](const Entry& of) { return of.weight->factors(x, pass).front().weight; };
+  if (a.shard.requires_grad() || b.shard.requires_grad()) {
+    kept_ = {};
+    return ops::add_low_rank(std::move(y), x, matrix(a), matrix(b), scale_);
+  }
+  const std::array<uint64_t, 2> versions = {a.version, b.version};
+  if (!kept_.forms || versions != kept_.versions) {
+    kept_ = {matrix(a), matrix(b), nullptr, versions};
+    kept_.forms = ops::low_rank_forms(kept_.a, kept_.b);
+  }
+  return ops::add_low_rank(std::move(y), x, kept_.a, kept_.b, scale_, kept_.forms);
 }
 
 Tensor row_lengths(const Tensor& base, const Tensor& a, const Tensor& b, double scale) {

@@ -2,10 +2,12 @@
 // row (DoRA, arXiv:2402.09353). The base may be in any form. With B = 0 the results have the base's bits.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 
 #include "easydel/nn/weight.h"
+#include "easydel/ops/low_rank.h"
 
 namespace easydel::nn {
 
@@ -33,8 +35,8 @@ class HeadAdapter {
 class WeightAdapter {
  public:
   virtual ~WeightAdapter() = default;
-  // y [rows, out]: the base's product of x, with its bias -> with the adapter.
-  virtual Tensor product(const Tensor& y, const Tensor& x, const Tensor& bias, Pass& pass) = 0;
+  // y [rows, out]: the base's product of x, with its bias -> with the adapter. What nobody else holds is overwritten.
+  virtual Tensor product(Tensor y, const Tensor& x, const Tensor& bias, Pass& pass) = 0;
   // y [tokens, in]: the base's rows of an embedding -> with the adapter.
   virtual Tensor lookup(const Tensor& y, const Tensor& indices, int64_t padding, Pass& pass) = 0;
   // What it adds to Weight::factors; of a weight that replaces the base, its own.
@@ -61,17 +63,22 @@ std::shared_ptr<Weight> adapted_weight(std::shared_ptr<Weight> base, Parameter p
 std::shared_ptr<Weight> replaced_weight(std::shared_ptr<Weight> base, std::shared_ptr<Weight> own,
                                         std::shared_ptr<const AdapterSwitch> state);
 
-// y + scale * (x A^T) B^T for a product y of x (ops::add_low_rank). What it derives from B is kept until B changes.
+// y + scale * (x A^T) B^T for a product y of x (ops::add_low_rank). What it derives from both is kept until
+// they change.
 class LowRankSum {
  public:
   LowRankSum(Parameter a, Parameter b, double scale) : a_(a), b_(b), scale_(scale) {}
-  Tensor operator()(const Tensor& y, const Tensor& x, Pass& pass);
+  Tensor operator()(Tensor y, const Tensor& x, Pass& pass);
 
  private:
+  struct Kept {
+    ops::Matrix a, b;
+    std::shared_ptr<const ops::LowRankForms> forms;  // null while they learn
+    std::array<uint64_t, 2> versions = {};
+  };
   Parameter a_, b_;
   double scale_;
-  std::shared_ptr<const kernels::PackedWeight> panels_;  // null while B learns
-  uint64_t version_ = 0;
+  Kept kept_;
 };
 
 // The length of each row of base + scale * B A, fp32 [out], without a gradient. base [out, in], a [r, in], b [out, r]

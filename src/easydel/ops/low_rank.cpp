@@ -25,6 +25,7 @@ using tensor::output_of;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Panels = std::shared_ptr<const kernels::PackedWeight>;
+using Forms = std::shared_ptr<const LowRankForms>;
 
 // Above this rank, FMAs in fp32 cost more than another sweep over the result.
 constexpr int64_t max_fused_rank = 32;
@@ -52,10 +53,10 @@ Tensor padded(const Tensor& weight, int64_t rank) {
   return out;
 }
 
-// fp32 [tokens, at least r] = factor * rows x weight^T for a weight [r, k] in fp32, without a gradient.
-Tensor narrow_product(const Tensor& rows, const Tensor& weight, int64_t rank, double factor) {
-  const Tensor of = padded(weight, rank), x = tensor::contiguous_rows(rows);
-  const Tensor low = at::empty({rows.size(0), rank}, of.options());
+// fp32 [tokens, narrow rank] = factor * rows x of^T for a padded weight, without a gradient.
+Tensor narrow_product(const Tensor& rows, const Tensor& of, double factor) {
+  const int64_t rank = of.size(0);
+  const Tensor x = tensor::contiguous_rows(rows), low = at::empty({rows.size(0), rank}, of.options());
   kernels::narrow_product(executor(), input_of(x), of.const_data_ptr<float>(), rows.size(0), rows.size(1), rank,
                           float(factor), low.data_ptr<float>());
   return low;
@@ -83,14 +84,28 @@ Tensor product_with(const Tensor& gradient, const Tensor& b) {
   return product_of_rows(gradient, {transposed, transposed, nullptr}, gradient.scalar_type());
 }
 
-// y + factor * (low B^T), where low may have more columns than B. y may be undefined.
+// Whether writing to t changes no other tensor.
+bool is_alone(const Tensor& t) { return t.use_count() == 1 && t.storage().use_count() == 1 && t.is_contiguous(); }
+
+// y + factor * (low B^T), where low may have more columns than B. y may be undefined; it is the result if it may be
+// overwritten.
 Tensor add_product(const Tensor& y, const Tensor& low, const kernels::PackedWeight& b, double factor,
-                   at::ScalarType type) {
-  const Tensor out = at::empty({low.size(0), b.n()}, low.options().dtype(type));
+                   at::ScalarType type, bool overwrite = false) {
+  const Tensor out = overwrite ? y : at::empty({low.size(0), b.n()}, low.options().dtype(type));
   const Tensor rows = y.defined() ? tensor::contiguous_rows(y) : y;
   kernels::add_narrow_product(executor(), y.defined() ? input_of(rows) : kernels::Input(), low.const_data_ptr<float>(),
                               low.stride(0), b, low.size(0), float(factor), output_of(out));
   return out;
+}
+
+// A narrow sum of few rows, written over y: x A^T needs no tensor.
+constexpr int64_t few_rows = 16;
+void add_few_rows(const Tensor& y, const Tensor& x, const LowRankForms& forms, double sign, double scale) {
+  float low[few_rows * kernels::max_narrow_rank];
+  const int64_t rank = forms.narrow_a.size(0);
+  kernels::narrow_product(executor(), input_of(x), forms.narrow_a.const_data_ptr<float>(), x.size(0), x.size(1), rank,
+                          float(sign), low);
+  kernels::add_narrow_product(executor(), input_of(y), low, rank, *forms.b, x.size(0), float(scale), output_of(y));
 }
 
 Tensor subtracted(const Tensor& y, const Tensor& x, double scale) {
@@ -105,25 +120,32 @@ struct Sum {
 };
 
 // y - |scale| * p, where p is of the opposite sign: subtracting +0 leaves every number as it is, while adding it would
-// make +0 of -0.
-Sum sum_of(const Tensor& y, const Tensor& x, const Matrix& a, const Matrix& b, double scale, const Panels& panels) {
+// make +0 of -0. `overwrite`: the result may be y.
+Sum sum_of(const Tensor& y, const Tensor& x, const Matrix& a, const Matrix& b, double scale, const Forms& forms,
+           bool overwrite) {
   const double sign = scale < 0 ? 1 : -1;
   if (!tensor::kernels_serve(y, x)) {
     const Tensor low = multiply(x, a, {}, x.scalar_type()).mul_(sign);
     return {low, at::sub(y, multiply(low, b, {}, x.scalar_type()), std::fabs(scale))};
   }
   const int64_t rank = narrow_rank(x, a.out());
-  const Tensor low = rank ? narrow_product(x, exact(a), rank, sign) : product_of_rows(x, a, at::kFloat).mul_(sign);
+  const bool kept = forms && forms->narrow_a.defined() && forms->b;
+  if (rank && kept && overwrite && x.size(0) <= few_rows && x.is_contiguous()) {
+    add_few_rows(y, x, *forms, sign, -std::fabs(scale));
+    return {{}, y};
+  }
+  const Tensor low = rank ? narrow_product(x, kept ? forms->narrow_a : padded(exact(a), rank), sign)
+                          : product_of_rows(x, a, at::kFloat).mul_(sign);
   if (a.out() > max_fused_rank)
     return {low, subtracted(y, multiply(low.to(x.scalar_type()), b, {}, y.scalar_type()), std::fabs(scale))};
-  return {low,
-          add_product(y, low, panels ? *panels : *panels_of(exact(b).detach()), -std::fabs(scale), y.scalar_type())};
+  const Panels panels = forms && forms->b ? forms->b : panels_of(exact(b).detach());
+  return {low, add_product(y, low, *panels, -std::fabs(scale), y.scalar_type(), overwrite)};
 }
 
 struct LowRank : torch::autograd::Function<LowRank> {
   static Tensor forward(AutogradContext* context, const Tensor& y, const Tensor& x, const Tensor& master_a,
-                        const Tensor& master_b, const Matrix& a, const Matrix& b, double scale, const Panels& panels) {
-    const Sum sum = sum_of(y, x, a, b, scale, panels);
+                        const Tensor& master_b, const Matrix& a, const Matrix& b, double scale, const Forms& forms) {
+    const Sum sum = sum_of(y, x, a, b, scale, forms, false);
     const bool narrow = narrow_rank(x, a.out()) > 0;
     const Tensor low = narrow ? sum.low : sum.low.to(x.scalar_type());
     context->save_for_backward({master_a.requires_grad() ? x : Tensor(), master_b.requires_grad() ? low : Tensor(),
@@ -145,7 +167,7 @@ struct LowRank : torch::autograd::Function<LowRank> {
     Tensor dx, da, db;
     if (context->needs_input_grad(1) || context->needs_input_grad(2)) {
       const Tensor of_low =
-          rank ? narrow_product(gradient, exact_b.t(), rank, scale) : product_with(gradient, b).mul_(scale);
+          rank ? narrow_product(gradient, padded(exact_b.t(), rank), scale) : product_with(gradient, b).mul_(scale);
       if (context->needs_input_grad(1))
         dx = rank ? add_product({}, of_low, *panels_of(exact_a.t()), 1, type) : multiply_back(of_low, a, type);
       if (context->needs_input_grad(2)) {
@@ -187,18 +209,20 @@ struct Subtraction : torch::autograd::Function<Subtraction> {
 
 }  // namespace
 
-Panels low_rank_panels(const Matrix& b) {
+Forms low_rank_forms(const Matrix& a, const Matrix& b) {
   const Tensor weight = exact(b).detach();
-  return tensor::kernels_serve(weight) && b.in() <= max_fused_rank ? panels_of(weight) : nullptr;
+  const int64_t rank = narrow_rank(a.compute, a.out());
+  return std::make_shared<LowRankForms>(
+      rank ? padded(exact(a), rank) : Tensor(),
+      tensor::kernels_serve(weight) && b.in() <= max_fused_rank ? panels_of(weight) : nullptr);
 }
 
-Tensor add_low_rank(const Tensor& y, const Tensor& x, const Matrix& a, const Matrix& b, double scale,
-                    const Panels& panels) {
+Tensor add_low_rank(Tensor y, const Tensor& x, const Matrix& a, const Matrix& b, double scale, const Forms& forms) {
   check(!a.in_codes() && !b.in_codes(), "low rank: an adapter's weights are codes");
   check(x.dim() == 2 && x.size(1) == a.in() && a.out() == b.in() && y.size(1) == b.out(), "low rank: x is ", x.sizes(),
         ", A [", a.out(), ", ", a.in(), "], B [", b.out(), ", ", b.in(), "], the result ", y.sizes());
-  if (!wants_gradient(y, x, a.master, b.master)) return sum_of(y, x, a, b, scale, panels).out;
-  return LowRank::apply(y, x, a.master, b.master, a, b, scale, panels);
+  if (!wants_gradient(y, x, a.master, b.master)) return sum_of(y, x, a, b, scale, forms, is_alone(y)).out;
+  return LowRank::apply(y, x, a.master, b.master, a, b, scale, forms);
 }
 
 Tensor subtract_scaled(const Tensor& y, const Tensor& x, double scale) {

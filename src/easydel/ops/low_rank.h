@@ -6,16 +6,20 @@
 
 namespace easydel::ops {
 
-// B [out, r] in the form that add_low_rank reads; null if kernels do not support it. For a B that stays as it is.
-std::shared_ptr<const kernels::PackedWeight> low_rank_panels(const Matrix& b);
+// What add_low_rank reads of a and b, made once for an adapter that stays as it is.
+struct LowRankForms {
+  Tensor narrow_a;                                 // fp32, with rows of zeros; undefined if the rank is not narrow
+  std::shared_ptr<const kernels::PackedWeight> b;  // null if kernels do not support it
+};
+std::shared_ptr<const LowRankForms> low_rank_forms(const Matrix& a, const Matrix& b);
 
 // y [tokens, out] + scale * (x A^T) B^T for x [tokens, in], a [r, in], b [out, r], which are no codes. On a CPU, x A^T
 // is not rounded, and up to rank 32 neither is the second product, which reads the master of b, so that the sum is
 // rounded once. A row does not depend on the others. With b = 0 the result has y's bits. Gradients flow to y, x and
-// both masters. y receives its gradient as it comes, without a copy. `panels`: low_rank_panels(b), made by the call if
-// null.
-Tensor add_low_rank(const Tensor& y, const Tensor& x, const Matrix& a, const Matrix& b, double scale,
-                    const std::shared_ptr<const kernels::PackedWeight>& panels = nullptr);
+// both masters. y receives its gradient as it comes, without a copy; without gradients, a y that nobody else holds is
+// overwritten. `forms`: low_rank_forms(a, b), made by the call if null.
+Tensor add_low_rank(Tensor y, const Tensor& x, const Matrix& a, const Matrix& b, double scale,
+                    const std::shared_ptr<const LowRankForms>& forms = nullptr);
 
 // y - scale * x, rounded once, of equal shapes [tokens, size] and dtypes; a row does not depend on the others. With
 // x = +0 the result has y's bits.
