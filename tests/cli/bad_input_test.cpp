@@ -154,9 +154,9 @@ TEST_F(BadInput, Adapters) {
       with("{rank_pattern: {q_proj: x}}"),
       "run.yaml:5:22: lora.rank_pattern: 'x' is not a rank (q_proj)\n    give a whole number of at least "
       "1");
-  expect_one_problem(with("{init_lora_weights: pissa}"),
-                     "run.yaml:5:27: lora.init_lora_weights: unknown value 'pissa'\n    expected one of: default, "
-                     "gaussian, random (default default)");
+  expect_one_problem(with("{init_lora_weights: corda}"),
+                     "run.yaml:5:27: lora.init_lora_weights: unknown value 'corda'\n    expected one of: default, "
+                     "gaussian, random, pissa, olora, loftq, pissa_niter_N (default default)");
   expect_one_problem(with("{target_modules: '.*q_proj', layers_to_transform: [0]}"),
                      "run.yaml:5:57: lora.layers_to_transform: needs target_modules as a list of names\n    write "
                      "target_modules: [q_proj]");

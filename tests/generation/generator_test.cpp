@@ -71,7 +71,7 @@ TEST(Generator, GivesRequestsWithAdaptersTheTokensOfModelsWithThoseAdapters) {
   };
   const auto write = [&](uint64_t seed, const std::string& name) {
     models::AdapterOptions options;
-    options.config.init_lora_weights = models::LoraInit::random;
+    options.config.init_lora_weights = {models::LoraInit::random};
     options.seed = seed;
     const auto model = load(options);
     models::save_adapter(*model, *model->adapters().front(), work / name, "");

@@ -282,11 +282,10 @@ TEST_F(FolderOfAnAdapter, SaysWhatIsWrongWithItsConfiguration) {
   set("use_qalora", "true");
   EXPECT_EQ(refused(), "A/adapter_config.json: use_qalora: true is not built yet\n    built: false");
   set("use_qalora", "false");
-  set("init_lora_weights", "\"pissa_niter_4\"");
-  EXPECT_EQ(
-      refused(),
-      "A/adapter_config.json: init_lora_weights: pissa_niter_4 changes the base's weights, which is not built yet\n"
-      "    convert the adapter with PEFT: save_pretrained(..., path_initial_model_for_weight_conversion=...)");
+  set("init_lora_weights", "\"corda\"");
+  EXPECT_EQ(refused(),
+            "A/adapter_config.json: init_lora_weights: corda changes the base's weights, which is not built yet\n"
+            "    convert the adapter with PEFT: save_pretrained(..., path_initial_model_for_weight_conversion=...)");
   set("init_lora_weights", "true");
   set("lora_alpha", "0");
   EXPECT_EQ(refused(),

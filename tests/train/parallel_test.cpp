@@ -176,13 +176,13 @@ TEST_F(ParallelTraining, OfADistillationEqualsOneRank) {
 TEST_F(ParallelTraining, OfAdaptersEqualsOneRankOnEveryMesh) {
   models::AdapterOptions adapter;
   adapter.config.r = 3;
-  adapter.config.init_lora_weights = models::LoraInit::random;
+  adapter.config.init_lora_weights = {models::LoraInit::random};
   adapter.config.target_modules = std::vector<std::string>{
       "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head", "embed_tokens"};
   models::AdapterOptions lengths;
   lengths.config.r = 3;
   lengths.config.use_dora = true;
-  lengths.config.init_lora_weights = models::LoraInit::random;
+  lengths.config.init_lora_weights = {models::LoraInit::random};
   lengths.config.target_modules = std::vector<std::string>{"q_proj", "v_proj", "up_proj"};
   int next = 0;
   for (const models::AdapterOptions& each : {adapter, lengths}) {

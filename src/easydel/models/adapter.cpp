@@ -11,6 +11,7 @@
 #include "easydel/base/names.h"
 #include "easydel/base/regular_expression.h"
 #include "easydel/models/adapter_names.h"
+#include "easydel/models/adapter_start.h"
 #include "easydel/nn/scope.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/weights/safetensors.h"
@@ -92,6 +93,11 @@ bool Adapter::targets(const std::string& module, bool output) const {
   return std::ranges::find(config.layers_to_transform, index) != config.layers_to_transform.end();
 }
 
+bool Adapter::adapts(const nn::Entry& entry, const std::string& module, bool shared) const {
+  const bool output = shared || (entry.head && (entry.split == nn::Split::vocabulary || is_class_head(module)));
+  return targets(module, output);
+}
+
 bool Adapter::learns(const nn::Entry& entry) const {
   const bool is_product = nn::is_linear(entry) || entry.role == nn::Role::embedding;
   if (!is_product && in_full(entry.path)) return true;
@@ -118,8 +124,7 @@ std::shared_ptr<nn::Weight> Adapter::linear(const nn::Scope& scope, nn::Entry& e
   // PEFT saves the weight of an adapted output layer; a shared one is the embedding's.
   if (shared) unused_.erase(str(peft_prefix, layer.module, ".base_layer.weight"));
   if (in_full(layer.module + ".weight")) return replace(scope, entry, std::move(weight), std::move(layer));
-  const bool output = shared || (entry.head && (entry.split == nn::Split::vocabulary || is_class_head(layer.module)));
-  if (!targets(layer.module, output)) return weight;
+  if (!adapts(entry, layer.module, shared)) return weight;
   return adapt(scope, entry, std::move(weight), std::move(layer));
 }
 
@@ -154,7 +159,11 @@ std::shared_ptr<nn::Weight> Adapter::adapt(const nn::Scope& scope, nn::Entry& en
     log::warning(options_.where, ": r is ", rank, ", and ", layer.module, " is only ", out, " x ", in,
                  "; a rank above the smaller side learns nothing more");
   using nn::Initial;
-  const bool random = config.init_lora_weights == LoraInit::random;
+  const LoraInit start = config.init_lora_weights.kind;
+  if (config.init_lora_weights.changes_base() && (layer.embedding || layer.shared))
+    not_built(layer.embedding ? "init_lora_weights: pissa, olora or loftq on an embedding"
+                              : "init_lora_weights: pissa, olora or loftq on an output layer that reads the embedding");
+  const bool random = start == LoraInit::random;
   const Initial as_linear = Initial::uniform(1 / std::sqrt(double(in))),
                 by_rank = Initial::uniform(1 / std::sqrt(double(rank)));
   nn::ParameterOptions a, b;
@@ -162,7 +171,7 @@ std::shared_ptr<nn::Weight> Adapter::adapt(const nn::Scope& scope, nn::Entry& en
     a.initial = random ? Initial::normal(1) : Initial::zeros();
     b.initial = Initial::normal(1);
   } else {
-    a.initial = config.init_lora_weights == LoraInit::gaussian ? Initial::normal(1 / double(rank)) : as_linear;
+    a.initial = start == LoraInit::gaussian ? Initial::normal(1 / double(rank)) : as_linear;
     b.initial = random ? by_rank : Initial::zeros();
     if (by_input) a.split = entry.split;
     if (by_output || entry.split == nn::Split::vocabulary) b.split = entry.split;
@@ -257,8 +266,9 @@ void Adapter::fill(nn::Entry& entry, const std::function<Tensor()>& initial) {
   match(entry);
   const std::string& name = entry.source.tensors.front();
   const bool fits = file_ && file_->has(name) && file_->at(name).shape == entry.source.file_shape(entry.shape);
-  if (!fits) return void(entry.shard = initial());
-  const Tensor whole = from_file(*file_, entry.source).to(at::kFloat);
+  const auto first = first_values_.extract(entry.path);
+  if (!fits && first.empty()) return void(entry.shard = initial());
+  const Tensor whole = fits ? from_file(*file_, entry.source).to(at::kFloat) : first.mapped();
   entry.shard = entry.team->cut(whole, entry.layout).clone(at::MemoryFormat::Contiguous);
 }
 
@@ -289,6 +299,25 @@ void Adapter::fill_base(nn::Entry& entry) {
   if (own.equal(entry.shard)) return;
   originals_[&entry] = entry.shard;
   entry.shard = own.clone(at::MemoryFormat::Contiguous);
+}
+
+void Adapter::start_base(nn::Entry& entry) {
+  const LoraConfig& config = options_.config;
+  if (!config.init_lora_weights.changes_base() || !nn::is_linear(entry)) return;
+  const std::string module = nn::layer_name(entry);
+  if (!adapts(entry, module, /*shared=*/false) || originals_.contains(&entry)) return;
+  if (!entry.shard.defined())
+    refuse(
+        options_.where,
+        str("init_lora_weights: ", config::Codec<LoraStart>::write(config.init_lora_weights).scalar,
+            " starts from the values of a weight, and ", module, " is in codes"),
+        "give the unquantized model (with quantization.model it becomes codes after the start), or start by default");
+  const LowRankStart start = low_rank_start(config, module, entry.team->whole(entry.shard.detach(), entry.layout));
+  first_values_[module + ".lora_A." + options_.name + ".weight"] = start.a;
+  first_values_[module + ".lora_B." + options_.name + ".weight"] = start.b;
+  originals_[&entry] = entry.shard;
+  entry.shard =
+      entry.team->cut(start.base.to(entry.shard.scalar_type()), entry.layout).clone(at::MemoryFormat::Contiguous);
 }
 
 Tensor Adapter::original(const nn::Entry& entry) const {

@@ -53,6 +53,9 @@ class Adapter final : public nn::WeightPolicy {
   // them; empty: none.
   std::string match_base(const nn::Entry& entry);
   void fill_base(nn::Entry& entry);
+  // After fill_base: takes the part of a weight that the adapter starts with (adapter_start.h) out of the base.
+  // UserError if the weight is in codes.
+  void start_base(nn::Entry& entry);
   // After the last layer. UserError: no layer has an adapter, or what the file has does not fit the model.
   void finish() const;
 
@@ -75,6 +78,8 @@ class Adapter final : public nn::WeightPolicy {
  private:
   const Layer* find(const nn::Entry& base, bool shared) const;
   bool targets(const std::string& module, bool output) const;
+  // Whether the linear layer `module` with this weight gets A and B.
+  bool adapts(const nn::Entry& entry, const std::string& module, bool shared) const;
   bool in_full(const std::string& path) const;  // of a parameter
   nn::Parameter add(const nn::Scope& scope, const std::string& leaf, const std::string& file_name,
                     std::vector<int64_t> shape, nn::Role role, nn::ParameterOptions options);
@@ -96,6 +101,7 @@ class Adapter final : public nn::WeightPolicy {
   std::set<std::string> unused_;            // tensors of the file
   std::vector<std::string> missing_, misshapen_;
   std::map<const nn::Entry*, Tensor> originals_, unmerged_;
+  std::map<std::string, Tensor, std::less<>> first_values_;  // of A and B, by path, until they are created
 };
 
 // Writes adapter_config.json, adapter_model.safetensors and README.md, as PEFT does. `base`: the model's name. The

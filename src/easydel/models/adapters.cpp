@@ -48,6 +48,10 @@ std::shared_ptr<Adapters::Parts> Adapters::read_parts(const fs::path& folder) co
   auto out = std::make_shared<Parts>();
   AdapterOptions options = adapter_in(folder);
   options.config.dropout = 0;  // only a training model drops out
+  if (const LoraStart& start = options.config.init_lora_weights; start.changes_base())
+    refuse_part(folder,
+                str("changes the model's weights (init_lora_weights: ", config::Codec<LoraStart>::write(start).scalar,
+                    "), which adapters chosen by prompt cannot"));
   Adapter& adapter = *(out->adapter = std::make_shared<Adapter>(std::move(options)));
   nn::Building building{
       .table = out->table, .compute = model.compute_type(), .place = {}, .fill = {}, .weight_policies = {}, .head = {}};

@@ -301,16 +301,19 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
           entry, sources, shard_options, !entry.trainable,
           options.keep_file_types || (options.training && !entry.trainable && keeps_own_type(entry)),
           policies.kept.get());
-      if (!entry.shard.defined()) return;
-      for (const auto& each : policies.adapters) each->fill_base(entry);
-      progress.add(entry.elements());
+      if (entry.shard.defined()) {
+        for (const auto& each : policies.adapters) each->fill_base(entry);
+        progress.add(entry.elements());
+      }
     } else {
       if (opened.checkpoint)
         log::warning(folder.string(), ": no ", entry.path, "; it starts from random values, seed ", options.seed);
       check_size(opened.where, entry, shard_type);
       entry.shard = initial_values(entry, initial, options.seed, shard_type).to(opened.device);
     }
-    entry.shard.set_requires_grad(entry.trainable);
+    if (!entry.adapter)
+      for (const auto& each : policies.adapters) each->start_base(entry);
+    if (entry.shard.defined()) entry.shard.set_requires_grad(entry.trainable);
   };
 
   std::shared_ptr<Model> model = build_model(*opened.family, opened.reader(), building);
@@ -344,17 +347,20 @@ std::shared_ptr<Model> Loader::copy(const Model& from) {
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::TensorSource>&) {
     const nn::Entry* source = from.parameters_->find(entry.path);
     check(source != nullptr, "copy: no parameter ", entry.path);
-    if (!source->shard.defined())
+    Tensor values = source->shard, original;
+    bool changes = source->trainable;
+    for (const auto& adapter : from.adapters_)
+      if (original = adapter->original(*source); original.defined()) {
+        values = original, changes = false;
+        break;  // later ones changed what this one left
+      }
+    if (!values.defined())
       refuse(from.folder_.string(), "copying a quantized model is not built yet", "load it once more");
     entry.team = source->team;
     entry.slice = source->slice;
     entry.layout = source->layout;
     entry.source = source->source;
     entry.trainable = false;
-    Tensor values = source->shard, original;
-    bool changes = source->trainable;
-    for (const auto& adapter : from.adapters_)
-      if (original = adapter->original(*source); original.defined()) values = original, changes = false;
     if (!from.adapters_.empty() && !changes) return void(entry.shard = values.detach());
     // A frozen model does not need masters in another dtype than the computation's.
     entry.shard = values.detach().to(entry.compute, /*non_blocking=*/false, /*copy=*/true);

@@ -1,6 +1,7 @@
 #include "easydel/models/lora_config.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "easydel/base/files.h"
@@ -8,6 +9,28 @@
 #include "easydel/base/regular_expression.h"
 #include "easydel/config/problems.h"
 #include "easydel/weights/folder.h"
+
+namespace easydel::config {
+
+bool Codec<models::LoraStart>::read(const Value& value, models::LoraStart& out, const At& at) {
+  constexpr std::string_view randomized = "pissa_niter_";
+  if (value.as_string() && value.scalar.starts_with(randomized)) {
+    const std::string_view digits = std::string_view(value.scalar).substr(randomized.size());
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out.iterations);
+    if (error != std::errc() || end != digits.data() + digits.size() || out.iterations < 1)
+      return at.wrong(value, shown(value) + " has no number of iterations", "for example: pissa_niter_16");
+    return out.kind = models::LoraInit::pissa, true;
+  }
+  out.iterations = 0;
+  return Codec<models::LoraInit>::read(value, out.kind, at);
+}
+
+Value Codec<models::LoraStart>::write(const models::LoraStart& start) {
+  if (start.iterations > 0) return Value::text(str("pissa_niter_", start.iterations));
+  return Codec<models::LoraInit>::write(start.kind);
+}
+
+}  // namespace easydel::config
 
 namespace easydel::models {
 namespace {
@@ -23,19 +46,10 @@ struct PeftField {
 };
 // Of the file without a section's keys; in their order, which is alphabetical.
 constexpr PeftField only_usual[] = {
-    {"alora_invocation_tokens", "null"},
-    {"arrow_config", "null"},
-    {"corda_config", "null"},
-    {"ensure_weight_tying", "false"},
-    {"eva_config", "null"},
-    {"kasa_config", "null"},
-    {"layer_replication", "null"},
-    {"loftq_config", "{}"},
-    {"lora_ga_config", "null"},
-    {"megatron_config", "null"},
-    {"monteclora_config", "null"},
-    {"use_bdlora", "null"},
-    {"use_qalora", "false"},
+    {"alora_invocation_tokens", "null"}, {"arrow_config", "null"},   {"corda_config", "null"},
+    {"ensure_weight_tying", "false"},    {"eva_config", "null"},     {"kasa_config", "null"},
+    {"layer_replication", "null"},       {"lora_ga_config", "null"}, {"megatron_config", "null"},
+    {"monteclora_config", "null"},       {"use_bdlora", "null"},     {"use_qalora", "false"},
     {"velora_config", "null"},
 };
 // Read and passed over: they change nothing about what an adapter computes.
@@ -50,6 +64,7 @@ constexpr std::pair<const char*, const char*> keys[] = {{"alpha_pattern", "alpha
                                                         {"init_lora_weights", "init_lora_weights"},
                                                         {"layers_pattern", "layers_pattern"},
                                                         {"layers_to_transform", "layers_to_transform"},
+                                                        {"loftq_config", "loftq_config"},
                                                         {"lora_alpha", "alpha"},
                                                         {"lora_bias", "lora_bias"},
                                                         {"lora_dropout", "dropout"},
@@ -112,6 +127,11 @@ Value written_number(double value) {
 
 }  // namespace
 
+void LoftqConfig::settle(config::Keys& keys) {
+  if (loftq_bits != 4 && loftq_bits != 8)
+    keys.refuse("loftq_bits", str(loftq_bits, " bits are not known"), "write 4 or 8");
+}
+
 void LoraConfig::settle(config::Keys& keys) {
   check_expression(keys, "target_modules", target_modules);
   if (exclude_modules) check_expression(keys, "exclude_modules", *exclude_modules);
@@ -125,7 +145,8 @@ void LoraConfig::settle(config::Keys& keys) {
   if (layers_to_transform.empty() && !layers_pattern.empty())
     keys.refuse("layers_pattern", "has no effect without layers_to_transform", "give layers_to_transform, too");
   if (lora_bias && use_dora) keys.refuse("lora_bias", "is not known together with use_dora", "use one of them");
-  if (lora_bias && init_lora_weights == LoraInit::gaussian)
+  const bool plain = init_lora_weights.kind == LoraInit::usual || init_lora_weights.kind == LoraInit::random;
+  if (lora_bias && !plain)
     keys.refuse("lora_bias", "starts from default or random values only", "write init_lora_weights: default");
 }
 
@@ -157,7 +178,8 @@ AdapterConfig read_adapter_config(const fs::path& folder) {
   for (const auto& [name, value] : document.entries) {
     const auto key = std::ranges::find_if(keys, [&](const auto& pair) { return name == pair.first; });
     if (key != std::end(keys)) {
-      const bool empty = value.is_null() || (value.is_list() && value.items.empty());
+      const bool empty = value.is_null() || (value.is_list() && value.items.empty()) ||
+                         (name == "loftq_config" && value.is_map() && value.entries.empty());
       if (!empty) section.set(key->second, value);
       continue;
     }
@@ -176,7 +198,7 @@ AdapterConfig read_adapter_config(const fs::path& folder) {
     refuse(where, "has no target_modules", "save the adapter again");
   if (const Value* const init = section.find("init_lora_weights"); init && init->is_text()) {
     const std::string& word = init->scalar;
-    for (const char* other : {"pissa", "olora", "corda", "loftq", "lora_ga"})
+    for (const char* other : {"corda", "lora_ga"})
       if (word.starts_with(other))
         refuse(where, str("init_lora_weights: ", word, " changes the base's weights, which is not built yet"),
                "convert the adapter with PEFT: save_pretrained(..., path_initial_model_for_weight_conversion=...)");
@@ -207,13 +229,16 @@ Value written_adapter_config(const LoraConfig& lora, const std::string& base, co
   out.set("exclude_modules", lora.exclude_modules ? written_names(*lora.exclude_modules) : Value{});
   out.set("fan_in_fan_out", flag(lora.fan_in_fan_out));
   out.set("inference_mode", flag(true));
-  out.set("init_lora_weights", lora.init_lora_weights == LoraInit::gaussian
-                                   ? Value::text("gaussian")
-                                   : flag(lora.init_lora_weights == LoraInit::usual));
+  const LoraInit start = lora.init_lora_weights.kind;
+  const bool is_flag = start == LoraInit::usual || start == LoraInit::random;
+  out.set("init_lora_weights",
+          is_flag ? flag(start == LoraInit::usual) : config::Codec<LoraStart>::write(lora.init_lora_weights));
   out.set("layers_pattern", written_words(lora.layers_pattern));
   Value layers = Value::list();
   for (const int64_t layer : lora.layers_to_transform) layers.items.push_back(Value::integer(layer));
   out.set("layers_to_transform", layers.items.empty() ? Value{} : layers);
+  out.set("loftq_config",
+          start == LoraInit::loftq ? config::write(lora.loftq_config.value_or(LoftqConfig{})) : Value::map());
   out.set("lora_alpha", written_number(lora.alpha));
   out.set("lora_bias", flag(lora.lora_bias));
   out.set("lora_dropout", Value::number(lora.dropout));

@@ -28,13 +28,60 @@ constexpr auto choices(LoraBias) {
 enum class LoraInit : uint8_t {
   usual,     // A as torch's linear layers start, B zero
   gaussian,  // A normal with standard deviation 1 / r, B zero
-  random     // A and B as torch's linear layers start: an adapter that changes the model from the beginning
+  random,    // A and B as torch's linear layers start: an adapter that changes the model from the beginning
+  pissa,     // B A is the weight's part of the largest singular values, and the base the rest
+  olora,     // the same with the first rows and columns of a QR decomposition
+  loftq      // the base is rounded to codes, and B A is the largest part of the error
 };
 constexpr auto choices(LoraInit) {
   using config::Choice;
-  return std::array{Choice{LoraInit::usual, "default"}.also("true"), Choice{LoraInit::gaussian, "gaussian"},
-                    Choice{LoraInit::random, "random"}.also("false")};
+  return std::array{Choice{LoraInit::usual, "default"}.also("true"),
+                    Choice{LoraInit::gaussian, "gaussian"},
+                    Choice{LoraInit::random, "random"}.also("false"),
+                    Choice{LoraInit::pissa, "pissa"},
+                    Choice{LoraInit::olora, "olora"},
+                    Choice{LoraInit::loftq, "loftq"}};
 }
+
+struct LoraStart {
+  LoraInit kind = LoraInit::usual;
+  int64_t iterations = 0;  // "pissa_niter_16": of a randomized decomposition; 0: the exact one
+  // Whether the base's weights become others (models/adapter_start.h).
+  bool changes_base() const { return kind >= LoraInit::pissa; }
+};
+
+}  // namespace easydel::models
+
+namespace easydel::config {
+
+template <>
+struct Codec<models::LoraStart> {
+  static std::string expects() { return Codec<models::LoraInit>::expects() + ", pissa_niter_N"; }
+  static Value schema() {
+    return detail::schema_any_of({Codec<models::LoraInit>::schema(), detail::schema_type("string")});
+  }
+  static bool read(const Value& value, models::LoraStart& out, const At& at);
+  static Value write(const models::LoraStart& start);
+};
+
+}  // namespace easydel::config
+
+namespace easydel::models {
+
+struct LoftqConfig {
+  int64_t loftq_bits = 4, loftq_iter = 1;
+
+  static constexpr auto doc = "How init_lora_weights: loftq rounds the base's weights.";
+  template <class C>
+  static constexpr auto fields() {
+    using namespace config;
+    return std::array{
+        field<&C::loftq_bits>("Bits of the codes: 4 (nf4) or 8 (int8)."),
+        field<&C::loftq_iter>("Rounds of making codes and fitting the adapter to their error.", at_least(1)),
+    };
+  }
+  void settle(config::Keys& keys);
+};
 
 // A regular expression that matches the whole path of a layer, or names: a path, or its end after a dot. The word
 // all-linear stands for all linear layers but the output layer.
@@ -52,7 +99,8 @@ struct LoraConfig {
   Value rank_pattern, alpha_pattern;
   bool use_rslora = false, use_dora = false, lora_bias = false;
   LoraBias bias = LoraBias::none;
-  LoraInit init_lora_weights = LoraInit::usual;
+  LoraStart init_lora_weights;
+  std::optional<LoftqConfig> loftq_config;
   std::optional<double> lora_plus_ratio;
   config::Many<std::string> modules_to_save;
   std::optional<std::string> adapter;
@@ -86,8 +134,13 @@ struct LoraConfig {
                             alias("dora")),
         field<&C::bias>("Biases that are trained, too: none, all, or those of adapted layers."),
         field<&C::lora_bias>("B has a bias, which is trained."),
-        field<&C::init_lora_weights>("How adapters start: default (the model is unchanged), gaussian, or random.",
-                                     alias("init")),
+        field<&C::init_lora_weights>(
+            "How adapters start: default (the model is unchanged), gaussian, or random. pissa, "
+            "pissa_niter_N and olora move a part of each adapted weight into its adapter, "
+            "which learns faster; loftq makes up for the error of 4-bit weights. They change "
+            "the base's weights in memory, which takes as much memory as these.",
+            alias("init")),
+        field<&C::loftq_config>("Settings of init_lora_weights: loftq."),
         field<&C::lora_plus_ratio>("LoRA+: B learns at this multiple of the learning rate (arXiv:2402.12354).",
                                    above(0), alias("loraplus_lr_ratio")),
         field<&C::modules_to_save>("Layers that are trained in full and saved with the adapter."),

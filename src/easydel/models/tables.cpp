@@ -4,6 +4,7 @@
 
 namespace easydel::config {
 
+template const Section& section_of<models::LoftqConfig>();
 template const Section& section_of<models::LoraConfig>();
 
 }  // namespace easydel::config
