@@ -26,26 +26,32 @@ struct ByteLoops {
       return x.dtype == DType::f32 ? W::load(static_cast<const float*>(x.at(row)) + i, step.k - i)
                                    : W::load(static_cast<const bf16*>(x.at(row)) + i, step.k - i);
     };
-    uint32_t most = 0;  // as bits, which order numbers, infinities and NaNs by magnitude
+    using M = WideMath<V>;
+    W most = W::zero(), spoiled = W::zero();  // x - x is a NaN where x is not finite
     for (int64_t i = 0; i < step.k; i += lanes) {
-      float all[lanes];
-      at(i).store(all);
-      for (int64_t j = 0; j < lanes; ++j) most = std::max(most, std::bit_cast<uint32_t>(all[j]) & 0x7fffffffu);
+      const W x_i = at(i);
+      most = M::max(M::abs(x_i), most), spoiled = spoiled + (x_i - x_i);
     }
-    const float size = std::bit_cast<float>(most);
-    const bool finite = most < 0x7f800000u, zero = finite && size < 0x1p-100f;
+    const float size = M::top(most);
+    const bool finite = M::sum(spoiled) == 0, zero = finite && size < 0x1p-100f;
     *scale = finite ? (zero ? 0 : size / 127) : std::bit_cast<float>(0x7fc00000u);
-    std::memset(codes, 0, size_t(step.padded_k));
-    std::memset(sums, 0, size_t(step.groups) * sizeof(int32_t));
-    if (!finite || zero) return;
-    const W factor = W::set(127 / size), top = W::set(127);
-    for (int64_t i = 0; i < step.k; i += lanes) {
-      float all[lanes];
-      WideMath<V>::max(W::zero() - top, WideMath<V>::min(top, WideMath<V>::round(at(i) * factor))).store(all);
-      int32_t sum = 0;
-      for (int64_t j = 0; j < lanes; ++j) codes[i + j] = int8_t(all[j]), sum += int32_t(all[j]);
-      sums[i / step.group] += sum;
+    if (!finite || zero) {
+      std::memset(codes, 0, size_t(step.padded_k));
+      std::memset(sums, 0, size_t(step.groups) * sizeof(int32_t));
+      return;
     }
+    const W factor = W::set(127 / size), top = W::set(127);
+    for (int64_t g = 0, i = 0; g < step.groups; ++g) {
+      W sum = W::zero();  // of at most 131072 codes: exact
+      for (const int64_t end = std::min(step.k, (g + 1) * step.group); i < end; i += lanes) {
+        const W code = M::max(W::zero() - top, M::min(top, M::round(at(i) * factor)));
+        code.store_exact(codes + i);
+        sum = sum + code;
+      }
+      sums[g] = int32_t(M::sum(sum));
+    }
+    const int64_t written = round_up(step.k, lanes);
+    std::memset(codes + written, 0, size_t(step.padded_k - written));
   }
 
   // Rows [first, first + rows) of one panel.
@@ -114,11 +120,12 @@ struct ByteLoops {
           const uint8_t* const soon = w + prefetch_distance_bytes + 2 * j * tile_columns;
           V::prefetch(soon), V::prefetch(soon + 64);
         }
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; ++v) {
-          const auto bytes = D::bytes(row + at[v]);
+        // Row by row: then no more of x than four bytes of one row is in a register.
+        const auto low = D::bytes(row + at[0]), high = D::bytes(row + at[1]);
 #pragma GCC unroll 12
-          for (int r = 0; r < rows; ++r) sum[r][v] = D::add(sum[r][v], bytes, x + r * stride);
+        for (int r = 0; r < rows; ++r) {
+          sum[r][0] = D::add(sum[r][0], low, x + r * stride);
+          sum[r][1] = D::add(sum[r][1], high, x + r * stride);
         }
       }
 #pragma GCC unroll 12

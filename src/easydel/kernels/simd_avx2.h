@@ -21,6 +21,11 @@ struct Avx2 {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
   }
   static void store_exact(float* p, F x) { store(p, x); }
+  static void store_exact(int8_t* p, F x) {
+    const __m256i whole = _mm256_cvtps_epi32(x);
+    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(words, words));
+  }
   static void stream(float* p, F x) { _mm256_stream_ps(p, x); }
   static F load(const bf16* p) {
     const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));

@@ -20,6 +20,7 @@ struct Scalar {
   static void store(float* p, F x) { *p = x; }
   static void store_exact(bf16* p, F x) { p->bits = uint16_t(std::bit_cast<uint32_t>(x) >> 16); }  // x is a bf16
   static void store_exact(float* p, F x) { *p = x; }
+  static void store_exact(int8_t* p, F x) { *p = int8_t(x); }
   static void stream(float* p, F x) { *p = x; }
   static F load(const bf16* p) { return widen(*p); }
   static F load(const int8_t* p) { return widen(*p); }
