@@ -3,18 +3,28 @@
 
 usage: golden_distances.py EASYDEL GOLDENS ROOT OUT.json [GROUP ...]
 
-GOLDENS has a folder for each group of cases, ROOT the models. OUT.json keeps the groups that are not named. A test writes
-docs/methods.md from tests/data/trl/distances.json.
+GOLDENS has a folder for each group of cases, ROOT the models. OUT.json keeps the groups that are not named. A case counts for
+the method that it runs: gkd's are in the group distillation, gspo's in grpo, simpo's in cpo. A test writes docs/methods.md
+from tests/data/trl/distances.json.
 """
 import json, subprocess, sys, tempfile
 from pathlib import Path
+
+
+def method_of(group, case):
+    config = case["config"]
+    if case["trainer"] == "GKDTrainer":
+        return "gkd"
+    if group == "cpo" and config.get("loss_type") == "simpo" and not config.get("cpo_alpha"):
+        return "simpo"
+    return "gspo" if case["case"].startswith("gspo") else group
 
 
 def main():
     program, goldens, root, out, groups = sys.argv[1], Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), sys.argv[5:]
     kept = json.loads(out.read_text()) if out.exists() else {}
     for group in groups or sorted(p.name for p in goldens.iterdir() if p.is_dir()):
-        cases, loss, norm = 0, 0.0, 0.0
+        far_of = {}  # of each method: cases, largest distance of the loss, of the gradient's norm
         for case in sorted((goldens / group).glob("*.json")):
             gold = json.loads(case.read_text())
             if "steps" not in gold or "trainer" not in gold:
@@ -25,13 +35,14 @@ def main():
                     print(f"{group}/{case.stem}: {done.stderr.strip().splitlines()[0]}", file=sys.stderr)
                     continue
                 ours = [json.loads(line) for line in open(lines.name)]
-            cases += 1
+            cases, loss, norm = far_of.get(method_of(group, gold), (0, 0.0, 0.0))
             for theirs, step in zip(gold["steps"], ours):
                 far = lambda key: abs(step[key] - theirs[key]) / abs(theirs[key]) if abs(theirs[key]) > 1e-4 else 0.0
                 loss, norm = max(loss, far("loss")), max(norm, far("grad_norm"))
-        if cases:
-            kept[group] = {"cases": cases, "loss": float(f"{loss:.2g}"), "grad_norm": float(f"{norm:.2g}")}
-            print(group, kept[group], file=sys.stderr)
+            far_of[method_of(group, gold)] = (cases + 1, loss, norm)
+        for method, (cases, loss, norm) in far_of.items():
+            kept[method] = {"cases": cases, "loss": float(f"{loss:.2g}"), "grad_norm": float(f"{norm:.2g}")}
+            print(method, kept[method], file=sys.stderr)
     out.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
 
 

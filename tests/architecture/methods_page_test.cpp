@@ -19,6 +19,20 @@ std::string short_number(const Value& value) {
   return text;
 }
 
+// What the numbers of methods are held to that TRL has not, or of which no run was recorded.
+constexpr std::pair<std::string_view, std::string_view> other_oracles[] = {
+    {"agentic_moshpit", "its advantages by the written formulas (`tests/train/agentic_moshpit_test.cpp`)"},
+    {"base", "runs of transformers' models and losses, to 1e-4 (`tests/train/own_task_test.cpp`)"},
+    {"embedding", "runs of sentence-transformers, to 1e-4 (`tests/train/embedding_test.cpp`)"},
+    {"gfpo", "its choice by the written formula (`tests/train/gfpo_test.cpp`); it learns as grpo"},
+    {"on_policy_distillation", "it learns as distillation"},
+    {"ray", "those of base"},
+    {"rlvr", "its rewards by the written formulas (`tests/train/gfpo_test.cpp`); it learns as grpo"},
+    {"sdpo", "a step by the written formula in fp64 (`tests/train/sdpo_test.cpp`)"},
+    {"seq_kd", "it learns as sft"},
+    {"sparse_distillation", "the written formula in fp64 (`tests/ops/head_divergence_test.cpp`)"},
+};
+
 // Groups of recorded runs of a method: its own name, and that with what follows an underscore ("dpo_trl024").
 std::string goldens_of(const std::string& method, const Value& distances) {
   std::vector<std::string> out;
@@ -28,7 +42,10 @@ std::string goldens_of(const std::string& method, const Value& distances) {
     out.push_back(group + ": " + found.find("cases")->scalar + " runs, loss " + short_number(*found.find("loss")) +
                   ", gradient norm " + short_number(*found.find("grad_norm")));
   }
-  return out.empty() ? "none" : join(out, "; ");
+  if (!out.empty()) return join(out, "; ");
+  for (const auto& [name, oracle] : other_oracles)
+    if (method == name) return "none of TRL; " + std::string(oracle);
+  return "none";
 }
 
 std::string side_models(const train::MethodFacts& facts) {

@@ -75,7 +75,13 @@ TEST(Replay, RecordedRunsOfTheRepository) {
                            "grpo/entropy_bonus",
                            "grpo/gmpo",
                            "rloo/offpolicy",
-                           "online_dpo/sigmoid"})
+                           "online_dpo/sigmoid",
+                           "xpo/sigmoid",
+                           "xpo/ipo_penalty",
+                           "nash_md/nash_md",
+                           "nash_md/penalty",
+                           "ppo/ppo",
+                           "ppo/two_epochs"})
     expect_as_recorded(root / "trl" / (std::string(name) + ".json"), root);
 }
 

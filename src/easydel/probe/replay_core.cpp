@@ -68,7 +68,7 @@ std::shared_ptr<models::Model> scaled_model(const ReplayCase& replayed, const Re
   return out;
 }
 
-// Writes the recorded start values of the class head.
+// Writes the recorded start values of the class head or the value head.
 void set_head(models::Model& model, const std::vector<float>& values, const char* ending, const std::string& where) {
   if (values.empty()) return;
   const c10::AutoGradMode no_grad(false);
@@ -99,8 +99,6 @@ Replay replay(const std::filesystem::path& case_file, const std::filesystem::pat
   }
   if (!replayed.adapter.empty()) parts.load.adapters.push_back(models::adapter_in(replayed.adapter));
   parts.model = models::load_model(replayed.model, parts.load);
-  set_head(*parts.model, replayed.head_weight, ".weight", case_file.string());
-  set_head(*parts.model, replayed.head_bias, ".bias", case_file.string());
   parts.side.reference.model = scaled_model(replayed, replayed.reference, parts.load);
   parts.side.teacher.model = scaled_model(replayed, replayed.teacher, parts.load);
   if (replayed.generations && !parts.side.reference.model)
@@ -115,6 +113,9 @@ Replay replay(const std::filesystem::path& case_file, const std::filesystem::pat
   };
   recorder.at_step(1);
   train::Trainer trainer(std::move(parts), std::move(replayed.source), std::move(replayed.tx));
+  // After the trainer, whose method may add the head.
+  set_head(trainer.model(), replayed.head_weight, ".weight", case_file.string());
+  set_head(trainer.model(), replayed.head_bias, ".bias", case_file.string());
   trainer.run();
   out.lines = recorder.lines;
   out.parameters = parameters_of(trainer.model());

@@ -1,9 +1,13 @@
-// Recorded runs of OnlineDPOTrainer, XPOTrainer and NashMDTrainer: pairs of completions with the rewards of both.
+// Recorded runs of OnlineDPOTrainer, XPOTrainer and NashMDTrainer: pairs of completions with the rewards of both; and
+// of PPOTrainer: completions with their rewards.
 #include "easydel/base/error.h"
 #include "easydel/probe/replay_methods.h"
 #include "easydel/probe/replay_rows.h"
 #include "easydel/train/nash_md_config.h"
 #include "easydel/train/online_pairs.h"
+#include "easydel/train/ppo_config.h"
+#include "easydel/train/ppo_terms.h"
+#include "easydel/train/sequence_logps.h"
 #include "easydel/train/xpo_config.h"
 
 namespace easydel::probe {
@@ -60,6 +64,28 @@ void read_nash_md(Arguments& arguments, const Value& document, ReplayCase& to) {
   read_shared(arguments, document, to, std::move(keys));
 }
 
+void read_ppo(Arguments& arguments, const Value& document, ReplayCase& to) {
+  auto keys = std::make_shared<train::PpoConfig>();
+  train::PpoKeys& own = keys->own;
+  refuse_smoothing(arguments);
+  own.num_ppo_epochs = arguments.integer("num_ppo_epochs", 4);
+  own.kl_coef = arguments.number("kl_coef", 0.05);
+  take_choice(arguments, "kl_estimator", own.kl_estimator);
+  own.cliprange = arguments.number("cliprange", 0.2), own.cliprange_value = arguments.number("cliprange_value", 0.2);
+  own.vf_coef = arguments.number("vf_coef", 0.1);
+  own.gamma = arguments.number("gamma", 1), own.lam = arguments.number("lam", 0.95);
+  own.whiten_rewards = arguments.flag("whiten_rewards");
+  if (const Value* penalty = arguments.take("missing_eos_penalty")) own.missing_eos_penalty = penalty->as_double();
+  keys->rollouts.temperature = arguments.number("temperature", 0.7);
+  if (const int64_t count = arguments.integer("num_mini_batches", 1); count != 1)
+    arguments.not_built("num_mini_batches", str(count));
+  // How the recorded completions were sampled and judged.
+  arguments.ignore({"response_length", "stop_token", "stop_token_id", "total_episodes", "num_sample_generations",
+                    "local_rollout_forward_batch_size", "reward_model_path", "ds3_gather_for_generation"});
+  read_reference(document, to, arguments.where());
+  to.trainer.use<train::PpoConfig>(keys);
+}
+
 std::vector<int32_t> attended(const std::vector<int64_t>& ids, const std::vector<int64_t>& mask) {
   std::vector<int32_t> out;
   for (size_t i = 0; i < ids.size(); ++i)
@@ -67,10 +93,14 @@ std::vector<int32_t> attended(const std::vector<int64_t>& ids, const std::vector
   return out;
 }
 
+bool has_end(const std::vector<int32_t>& ids) {
+  constexpr int32_t end = 2;  // the end token of the recorded runs
+  return std::ranges::find(ids, end) != ids.end();
+}
+
 // All first completions, then all second ones.
 template <bool learns_opponent>
 std::vector<data::Example> pairs(const Value& line, const std::string& where) {
-  constexpr int32_t end = 2;  // the end token of the recorded runs
   const RecordedRows prompts = required_rows(line, "prompt_ids", where),
                      prompt_masks = required_rows(line, "prompt_mask", where),
                      completions = required_rows(line, "completion_ids", where),
@@ -85,9 +115,30 @@ std::vector<data::Example> pairs(const Value& line, const std::string& where) {
                                   attended(completions[half + i], masks[half + i])};
     for (const auto& [place, ids] : {std::pair{0, &pair.completion}, {1, &pair.opponent}}) {
       pair.rewards[place] = rewards[size_t(place) * half + i];
-      pair.ended[place] = std::ranges::find(*ids, end) != ids->end();
+      pair.ended[place] = has_end(*ids);
     }
     out.push_back(train::OnlinePairs::example_of(pair, learns_opponent));
+  }
+  return out;
+}
+
+std::vector<data::Example> judged_completions(const Value& line, const std::string& where) {
+  const RecordedRows prompts = required_rows(line, "prompt_ids", where),
+                     prompt_masks = required_rows(line, "prompt_mask", where),
+                     completions = required_rows(line, "completion_ids", where),
+                     masks = required_rows(line, "completion_mask", where);
+  const std::vector<float> rewards = floats_of(line, "rewards");
+  if (completions.size() != prompts.size() || rewards.size() != prompts.size())
+    refuse(where, "a line needs a completion of each prompt, with its reward");
+  std::vector<data::Example> out;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const std::vector<int32_t> ids = attended(completions[i], masks.at(i));
+    data::Example& example = out.emplace_back(train::learned_example(attended(prompts[i], prompt_masks.at(i)), ids));
+    const auto set = [&](const char* name, float value) {
+      example.set({name, data::Column::Per::example, std::vector<float>{value}});
+    };
+    set(train::ppo_reward_column, rewards[i]);
+    set(train::ppo_ended_column, has_end(ids) ? 1 : 0);
   }
   return out;
 }
@@ -97,6 +148,7 @@ std::vector<data::Example> pairs(const Value& line, const std::string& where) {
 std::vector<ReplayMethod> replayed_online() {
   return {{"NashMDTrainer", read_nash_md, pairs<false>},
           {"OnlineDPOTrainer", read_online_dpo, pairs<true>},
+          {"PPOTrainer", read_ppo, judged_completions},
           {"XPOTrainer", read_xpo, pairs<true>}};
 }
 

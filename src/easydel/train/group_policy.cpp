@@ -50,15 +50,17 @@ void GroupPolicy::add_reference(std::vector<data::Example>& examples) const {
   if (reference().exists()) add_learned(examples, reference_logps_column, reference_scores(examples).logps);
 }
 
-void GroupPolicy::complete(std::vector<data::Example>& examples, const RolloutPlan& plan) const {
-  for (data::Example& example : examples) {
-    const float items = std::get<std::vector<float>>(example.find(generation_items_column)->values).at(0);
-    const auto completions = float(plan.steps_per_generation * int64_t(examples.size()));
-    example.set(
-        {mean_items_column, data::Column::Per::sequence, std::vector<float>{std::max(items, 1.0F) / completions}});
+void GroupPolicy::complete(Window& window, const RolloutPlan& plan) {
+  for (std::vector<data::Example>& examples : window) {
+    for (data::Example& example : examples) {
+      const float items = std::get<std::vector<float>>(example.find(generation_items_column)->values).at(0);
+      const auto completions = float(plan.steps_per_generation * int64_t(examples.size()));
+      example.set(
+          {mean_items_column, data::Column::Per::sequence, std::vector<float>{std::max(items, 1.0F) / completions}});
+    }
+    add_reference(examples);
+    score_recorded(examples);
   }
-  add_reference(examples);
-  score_recorded(examples);
 }
 
 SamplingMethod::Window GroupPolicy::sampled(const Generation& generation) {

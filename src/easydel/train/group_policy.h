@@ -51,7 +51,7 @@ class GroupPolicy : public SamplingMethod {
 
  private:
   Window sampled(const Generation& generation) override;
-  void complete(std::vector<data::Example>& examples, const RolloutPlan& plan) const override;
+  void complete(Window& window, const RolloutPlan& plan) override;
   void add_reference(std::vector<data::Example>& examples) const;
   void check_groups(int64_t steps_per_generation) const;
 

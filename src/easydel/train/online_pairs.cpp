@@ -55,13 +55,14 @@ data::Example OnlinePairs::example_of(const Pair& pair, bool learns_opponent) {
   return out;
 }
 
-void OnlinePairs::complete(std::vector<data::Example>& examples, const RolloutPlan&) const {
+void OnlinePairs::complete(Window& window, const RolloutPlan&) {
   if (!keys_.missing_eos_penalty) return;
-  for (data::Example& example : examples)
-    for (size_t i = 0; i < 2; ++i)
-      if (number_in(example, ended_columns[i]) == 0)
-        set_number(example, reward_columns[i],
-                   number_in(example, reward_columns[i]) - float(*keys_.missing_eos_penalty));
+  for (std::vector<data::Example>& examples : window)
+    for (data::Example& example : examples)
+      for (size_t i = 0; i < 2; ++i)
+        if (number_in(example, ended_columns[i]) == 0)
+          set_number(example, reward_columns[i],
+                     number_in(example, reward_columns[i]) - float(*keys_.missing_eos_penalty));
 }
 
 SamplingMethod::Window OnlinePairs::sampled(const Generation& generation) {
@@ -85,10 +86,11 @@ SamplingMethod::Window OnlinePairs::sampled(const Generation& generation) {
     margins.push_back(pair.rewards[0] - pair.rewards[1]);
     margins.push_back(-margins.back());
   }
-  complete(all, plan);
+  Window out = in_micro_batches(std::move(all), plan);
+  complete(out, plan);
   record(made, generation, margins);
   say(std::move(made.metrics), generation);
-  return in_micro_batches(std::move(all), plan);
+  return out;
 }
 
 OnlinePairs::Judged OnlinePairs::judged(const Batch& batch, at::Device device) {

@@ -55,7 +55,7 @@ class OnlinePairs : public SamplingMethod {
 
  private:
   Window sampled(const Generation& generation) override;
-  void complete(std::vector<data::Example>& examples, const RolloutPlan& plan) const override;
+  void complete(Window& window, const RolloutPlan& plan) override;
 
   Keys keys_;
   int64_t epoch_ = 0;  // of the last generation that is learned

@@ -70,8 +70,9 @@ class Ppo final : public SamplingMethod {
     out.sum = all * batch.weight;
     if (!how.metrics) return out;
     add_generation_metrics(out.metrics, how);
+    // Means over micro-batches of means over tokens, as in TRL.
     const auto add = [&](const char* name, const Tensor& values) {
-      out.metrics.push_back({name, values.detach().sum().item<double>(), double(values.numel())});
+      out.metrics.push_back({name, mean(values.detach()).item<double>() * batch.weight, batch.weight});
     };
     const Tensor difference = (tokens.logps - tokens.old_logps).detach();
     add("loss/policy_avg", losses.policy);
@@ -105,40 +106,75 @@ class Ppo final : public SamplingMethod {
             value_->values(outputs.hidden.index_select(0, places))};
   }
 
-  void complete(std::vector<data::Example>&, const RolloutPlan&) const override {
-    throw Bug("recorded completions of ppo");
+  void complete(Window& window, const RolloutPlan&) override {
+    std::vector<float> rewards, missing_ends;
+    for (const std::vector<data::Example>& micro : window)
+      for (const data::Example& example : micro) {
+        const auto number = [&](const char* column) {
+          return std::get<std::vector<float>>(example.find(column)->values).at(0);
+        };
+        rewards.push_back(number(ppo_reward_column));
+        missing_ends.push_back(number(ppo_ended_column) == 0 ? 1 : 0);
+      }
+    std::vector<Metric> metrics;
+    learn_from(window, at::tensor(rewards), at::tensor(missing_ends), metrics);
+    say(std::move(metrics));
   }
 
   Window sampled(const Generation& generation) override {
     Rollouts made = rollouts().make(Completer{&generation.sampler, 1}, generation.window, generation.prompts);
-    int64_t width = 0;
-    for (const Sample& sample : made.samples) width = std::max(width, int64_t(sample.ids.size()));
     std::vector<data::Example> all;
+    std::vector<float> missing_ends;
     for (size_t i = 0; i < made.samples.size(); ++i) {
-      data::Example& example = all.emplace_back(learned_example(made.prompts[i]->tokens, made.samples[i].ids));
-      const auto [begin, length] = span_of(example);
-      std::vector<float> has(example.tokens.size(), 0.0F);
-      std::fill_n(has.begin() + static_cast<std::ptrdiff_t>(begin), length + (int64_t(length) < width ? 1 : 0), 1.0F);
-      example.set({ppo_has_value, data::Column::Per::token, std::move(has)});
+      all.push_back(learned_example(made.prompts[i]->tokens, made.samples[i].ids));
+      missing_ends.push_back(made.samples[i].ended() ? 0 : 1);
     }
     Window out = in_micro_batches(std::move(all), generation.plan);
-    const PpoTargets targets = targets_of(made, out, width, generation);
-    size_t row = 0;
-    for (std::vector<data::Example>& micro : out)
-      for (data::Example& example : micro) {
-        const auto at = int64_t(row++);
-        set_places(example, ppo_advantages, targets.advantages[at]);
-        set_places(example, ppo_values, targets.values[at]);
-        set_places(example, ppo_returns, targets.returns[at]);
-      }
-    const Tensor sums = targets.advantages.sum(1).contiguous();
+    const Tensor rewards = at::nan_to_num(weighted_rewards(made.rewards), 0.0),
+                 sums = learn_from(out, rewards, at::tensor(missing_ends), made.metrics).sum(1).contiguous();
+    say(std::move(made.metrics), generation);
     record(made, generation, {sums.const_data_ptr<float>(), sums.const_data_ptr<float>() + sums.numel()});
     return out;
   }
 
-  // Of a whole generation; adds the old log-probabilities to the examples.
-  PpoTargets targets_of(Rollouts& made, Window& window, int64_t width, const Generation& of) {
-    const auto count = int64_t(made.samples.size());
+  // Adds to a whole generation what it learns from its rewards, [completions]; missing_ends is 1 for those that have no
+  // end token. The advantages, [completions, width].
+  Tensor learn_from(Window& window, const Tensor& rewards, const Tensor& missing_ends,
+                    std::vector<Metric>& metrics) const {
+    int64_t width = 0;
+    for (const std::vector<data::Example>& micro : window)
+      for (const data::Example& example : micro) width = std::max(width, int64_t(example.labelled()));
+    for (std::vector<data::Example>& micro : window)
+      for (data::Example& example : micro) {
+        const auto [begin, length] = span_of(example);
+        std::vector<float> has(example.tokens.size(), 0.0F);
+        std::fill_n(has.begin() + static_cast<std::ptrdiff_t>(begin), length + (int64_t(length) < width ? 1 : 0), 1.0F);
+        example.set({ppo_has_value, data::Column::Per::token, std::move(has)});
+      }
+    PpoGeneration generation = scored_generation(window, rewards.numel(), width);
+    generation.scores = rewards - own_.missing_eos_penalty.value_or(0) * missing_ends;
+    const PpoTargets targets = ppo_targets(generation, own_);
+    int64_t row = 0;
+    for (std::vector<data::Example>& micro : window)
+      for (data::Example& example : micro) {
+        set_places(example, ppo_advantages, targets.advantages[row]);
+        set_places(example, ppo_values, targets.values[row]);
+        set_places(example, ppo_returns, targets.returns[row]);
+        ++row;
+      }
+    const auto mean = [&](const char* name, const Tensor& values) {
+      metrics.push_back({name, values.mean().item<double>(), 1});
+    };
+    const Tensor divergence = targets.divergence.sum(1);
+    mean("objective/kl", divergence);
+    mean("objective/non_score_reward", -own_.kl_coef * divergence);
+    mean("objective/scores", generation.scores);
+    mean("objective/rlhf_reward", generation.scores - own_.kl_coef * divergence);
+    return targets.advantages;
+  }
+
+  // All but the scores; adds the old log-probabilities to the examples.
+  PpoGeneration scored_generation(Window& window, int64_t count, int64_t width) const {
     PpoGeneration generation;
     const Tensor empty = at::full({count, width}, 0.0, at::kFloat);
     generation.logps = empty.clone(), generation.reference = empty.clone(), generation.values = empty.clone();
@@ -167,21 +203,7 @@ class Ppo final : public SamplingMethod {
       }
     }
     generation.lengths = at::tensor(lengths, at::kLong);
-    generation.scores = at::nan_to_num(weighted_rewards(made.rewards), 0.0);
-    if (own_.missing_eos_penalty)
-      for (int64_t i = 0; i < count; ++i)
-        if (!made.samples[size_t(i)].ended()) generation.scores[i] -= *own_.missing_eos_penalty;
-    PpoTargets out = ppo_targets(generation, own_);
-    const auto mean = [&](const char* name, const Tensor& values) {
-      made.metrics.push_back({name, values.mean().item<double>(), 1});
-    };
-    const Tensor divergence = out.divergence.sum(1);
-    mean("objective/kl", divergence);
-    mean("objective/non_score_reward", -own_.kl_coef * divergence);
-    mean("objective/scores", generation.scores);
-    mean("objective/rlhf_reward", generation.scores - own_.kl_coef * divergence);
-    say(std::move(made.metrics), of);
-    return out;
+    return generation;
   }
 
   // A row of numbers at the places of the example's tokens and of the value behind them.

@@ -6,6 +6,9 @@
 
 namespace easydel::train {
 
+// Columns of recorded completions, one number each: the reward of the completion, and 1 if it ended.
+inline constexpr const char *ppo_reward_column = "completion_reward", *ppo_ended_column = "completion_ended";
+
 // A generation, [completions, width], padded on the right; fp32.
 struct PpoGeneration {
   Tensor logps, reference;  // of each token; any numbers where there is padding

@@ -121,15 +121,15 @@ RolloutPlan SamplingMethod::plan_of(const BatchSource& rows, bool samples) const
   return plan;
 }
 
-SamplingMethod::Window SamplingMethod::recorded(BatchSource& rows, const RolloutPlan& plan, int64_t window) const {
+SamplingMethod::Window SamplingMethod::recorded(BatchSource& rows, const RolloutPlan& plan, int64_t window) {
   Window out;
   for (int64_t i = 0; i < plan.steps_per_generation; ++i) {
     const int64_t micro = window * plan.steps_per_generation * plan.iterations + i;
     auto& examples = out.emplace_back();
     const std::vector<MicroBatch> step = rows.step(micro / plan.accumulation);
     for (const data::Example* example : step[size_t(micro % plan.accumulation)]) examples.push_back(*example);
-    complete(examples, plan);
   }
+  complete(out, plan);
   return out;
 }
 
@@ -149,10 +149,7 @@ void SamplingMethod::record(const Rollouts& rollouts, const Generation& generati
 }
 
 void SamplingMethod::say(std::vector<Metric> metrics, const Generation& generation) {
-  if (!generation.evaluates()) {
-    generation_metrics_ = std::move(metrics);
-    return;
-  }
+  if (!generation.evaluates()) return say(std::move(metrics));
   // Batches of an evaluation count by their prompts.
   for (Metric& metric : metrics)
     metric.sum *= double(generation.prompts.size()), metric.count *= double(generation.prompts.size());

@@ -50,8 +50,8 @@ class SamplingMethod : public Method {
   };
   // Makes the micro-batches of a generation.
   virtual Window sampled(const Generation& generation) = 0;
-  // Called for a micro-batch of recorded completions, with the weights that they are made with.
-  virtual void complete(std::vector<data::Example>& examples, const RolloutPlan& plan) const = 0;
+  // Called for the micro-batches of recorded completions, with the weights that they are made with.
+  virtual void complete(Window& window, const RolloutPlan& plan) = 0;
 
   // What makes completions of several turns; null: they have one.
   virtual std::unique_ptr<Episodes> episodes() const { return nullptr; }
@@ -62,6 +62,7 @@ class SamplingMethod : public Method {
   // What is to be said once of the generation that is learned from next, and in the first step that does; or of the
   // generation that is evaluated.
   void say(std::vector<Metric> metrics, const Generation& generation);
+  void say(std::vector<Metric> metrics) { generation_metrics_ = std::move(metrics); }  // of training
   void add_generation_metrics(std::vector<Metric>& metrics, const Forwarding& forwarding) const;
 
   // Scores by the trained model as it is, without gradients.
@@ -87,7 +88,7 @@ class SamplingMethod : public Method {
  private:
   int64_t evaluated_group() const;
   RolloutPlan plan_of(const BatchSource& rows, bool samples) const;
-  Window recorded(BatchSource& rows, const RolloutPlan& plan, int64_t window) const;
+  Window recorded(BatchSource& rows, const RolloutPlan& plan, int64_t window);
 
   Keys keys_;
   TrainerConfig common_;
