@@ -12,7 +12,7 @@ import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from datasets import Dataset, Features, Json, List, Value
+from datasets import Dataset, Features, Image, Json, List, Value
 
 utc = dt.timezone.utc
 stamp = dt.datetime(2024, 1, 2, 3, 4, 5, 678901)
@@ -131,6 +131,13 @@ def main(out):
          for i in range(5)], features=features)
     chats.save_to_disk(out / "saved", num_shards=2)
     chats.to_parquet(out / "chats.parquet")
+
+    folder = out.parent / "images"
+    pictures = [[{"path": name, "bytes": (folder / name).read_bytes()} for name in names]
+                for names in (["turned_6.jpg"], ["rgba.png", "lossy.webp"])]
+    features = Features({"images": List(Image()), "caption": Value("string")})
+    captions = Dataset.from_dict({"images": pictures, "caption": ["a gradient", "two gradients"]}, features=features)
+    captions.to_parquet(out / "images.parquet")
 
 
 main(pathlib.Path(sys.argv[1]))

@@ -23,7 +23,7 @@ class SplitsOfFiles : public testing::Test {
       inform.split = split;
       std::string names;
       try {
-        for (const auto& path : files_of(inform, "informs[0].type"))
+        for (const auto& path : files_of(inform, {}, "informs[0].type"))
           names += " " + path.lexically_relative("owner/name").string();
       } catch (const UserError&) {
         continue;

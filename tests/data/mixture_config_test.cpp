@@ -115,11 +115,20 @@ TEST(MixtureConfig, WhatIsNotBuiltIsRefusedByName) {
             "give arrow, csv, json, jsonl, parquet, tsv, txt or webdataset with data_files, or owner/name\n1 problem "
             "in run.yaml; "
             "nothing was run.");
-  EXPECT_EQ(read("informs: [{type: visual, data_files: a.json}]").problems,
-            "run.yaml:1:18: informs[0].type: training on images is not built yet\n    text rows are: arrow, csv, json, "
-            "jsonl, "
-            "parquet, tsv, txt or webdataset\n"
-            "1 problem in run.yaml; nothing was run.");
+}
+
+TEST(MixtureConfig, AnInformWithAFieldOfImagesIsVisual) {
+  const auto is_visual_inform = [](const std::string& inform) {
+    return is_visual(read("informs: [{data_files: a.json" + inform + "}]").config.informs.at(0));
+  };
+  EXPECT_TRUE(is_visual_inform(", type: visual"));
+  EXPECT_TRUE(is_visual_inform(", type: Image"));
+  EXPECT_TRUE(is_visual_inform(", image_field: picture, image_size: [224, 224]"));
+  EXPECT_FALSE(is_visual_inform(""));
+  EXPECT_EQ(
+      read("informs: [{data_files: a.json, pixel_field: x, image_size: [0, 2]}]").problems,
+      "run.yaml:1:60: informs[0].image_size: [0, 2] is out of range\n    expected a list of 2, each item an integer of "
+      "at least 1, or null (default null)\n1 problem in run.yaml; nothing was run.");
 }
 
 TEST(MixtureConfig, OnlyParquetIsCompressed) {

@@ -59,6 +59,15 @@ TEST_F(SaveDataset, WritesARowALine) {
           "{\"tokens\": [0, 1], \"attention_mask\": [1, 1]}\n"}));
 }
 
+TEST_F(SaveDataset, DescribesItsColumns) {
+  saved(dataset(), mixture("format: jsonl"));
+  const Value info = parse_file(folder_ / "out/dataset_info.json");
+  EXPECT_EQ(to_json(*info.find("features")),
+            R"({"tokens": {"feature": {"dtype": "int32", "_type": "Value"}, "_type": "Sequence"}, )"
+            R"("attention_mask": {"feature": {"dtype": "int32", "_type": "Value"}, "_type": "Sequence"}})");
+  EXPECT_EQ(to_json(*info.find("splits")), R"({"train": {"name": "train", "num_examples": 4}})");
+}
+
 TEST_F(SaveDataset, CutsItByCountOrBySize) {
   MixtureConfig by_count = mixture("format: json, num_shards: 3");
   by_count.tokenization.return_attention_mask = false;
@@ -73,7 +82,7 @@ TEST_F(SaveDataset, CutsItByCountOrBySize) {
   int files = 0;  // those of the first are gone
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "out"))
     files += !entry.path().filename().string().starts_with('.');
-  EXPECT_EQ(files, 2);
+  EXPECT_EQ(files, 3) << "dataset_info.json is the third";
 }
 
 TEST_F(SaveDataset, SaysWhereAPackedRowsDocumentsEnd) {
@@ -187,8 +196,10 @@ TEST_F(SaveDataset, AReplacementIsWholeOrNotThere) {
       if (!entry.path().filename().string().starts_with('.')) out.insert(entry.path().filename().string());
     return out;
   };
-  const std::set<std::string> old{"mine.txt", "train-00000-of-00002.jsonl", "train-00001-of-00002.jsonl"},
-      fresh{"mine.txt", "train-00000-of-00003.jsonl", "train-00001-of-00003.jsonl", "train-00002-of-00003.jsonl"};
+  const std::set<std::string> old{"dataset_info.json", "mine.txt", "train-00000-of-00002.jsonl",
+                                  "train-00001-of-00002.jsonl"},
+      fresh{"dataset_info.json", "mine.txt", "train-00000-of-00003.jsonl", "train-00001-of-00003.jsonl",
+            "train-00002-of-00003.jsonl"};
   const std::string wanted = "format: jsonl, overwrite: true, num_shards: 3";
   int failures = 0;
   for (int n = 1;; ++n) {

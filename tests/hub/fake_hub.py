@@ -91,7 +91,7 @@ class Hub(BaseHTTPRequestHandler):
         commit = ("X-Repo-Commit", COMMIT)
         if self.server.role == "store":
             return self.send_file(path.lstrip("/"))
-        if path.startswith("/api/models/org/name/tree/"):
+        if path.startswith(("/api/models/org/name/tree/", "/api/datasets/org/name/tree/")):
             tree = []
             for name in names():
                 data = content(name)

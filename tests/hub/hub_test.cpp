@@ -10,6 +10,8 @@
 #include "easydel/base/files.h"
 #include "easydel/data/columnar.h"
 #include "easydel/data/inform_files.h"
+#include "easydel/data/remote_files.h"
+#include "easydel/data/save_dataset.h"
 #include "easydel/hub/blob.h"
 #include "easydel/hub/push.h"
 #include "easydel/hub/repository.h"
@@ -196,6 +198,37 @@ TEST_F(Hub, SendsOnlyChangesAndLargeFilesSeparately) {
             "push: nothing can be sent without a token\n    set HF_TOKEN to one that may write");
 }
 
+TEST_F(Hub, ASavedDataSetIsSentWithACard) {
+  test::write_file(folder_ / "rows.txt", "abc\nde\n");
+  data::DatasetOptions options;
+  options.informs.emplace_back().data_files = {(folder_ / "rows.txt").string()};
+  const data::Dataset dataset = data::Dataset::build(options, [](const data::TypedRow& row) {
+    data::Prepared out;
+    out.example.emplace().add_sequence(std::vector<int32_t>(row.text.scalar.begin(), row.text.scalar.end()));
+    return out;
+  });
+  data::MixtureConfig mixture;
+  config::read(parse_yaml("{save: {path: " + (folder_ / "saved").string() +
+                          ", format: jsonl, push_to_hub: true, hub_repo_id: org/name, hub_token: secret}}"),
+               mixture, "mixture")
+      .throw_if_any();
+  const data::SavedExamples saved{"sft", data::sequence_columns};
+  ::setenv("HF_ENDPOINT", settings_.endpoint.c_str(), 1);
+  ::setenv("HF_HUB_OFFLINE", "0", 1);
+  data::save_dataset("mixture.save", dataset, mixture, saved);
+  const std::string card = test::read_file(folder_ / "saved/README.md");
+  EXPECT_EQ(card,
+            "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: train-*\n---\n"
+            "Written by easydel: the tokens that sft learns from, a row for each example.\n");
+  EXPECT_NE(hub_->log().find("\"path\": \"README.md\""), std::string::npos) << hub_->log();
+  EXPECT_NE(hub_->log().find("\"path\": \"dataset_info.json\""), std::string::npos);
+  // A card of one's own stays.
+  test::write_file(folder_ / "saved/README.md", "# mine\n");
+  data::save_dataset("mixture.save", dataset, mixture, saved);
+  EXPECT_EQ(test::read_file(folder_ / "saved/README.md"), "# mine\n");
+  for (const char* variable : {"HF_ENDPOINT", "HF_HUB_OFFLINE"}) ::unsetenv(variable);
+}
+
 TEST_F(Hub, ARunSendsItsModel) {
   const std::vector<std::pair<std::string, std::string>> with_token{
       {"HF_ENDPOINT", hub_->endpoint()}, {"HF_TOKEN", "secret"}, {"HF_HUB_OFFLINE", "0"}};
@@ -297,7 +330,7 @@ TEST_F(Hub, ADataSetsCardNamesItsConfigurations) {
     data::InformConfig inform;
     config::read(parse_yaml("{type: org/name" + keys + "}"), inform, "inform").throw_if_any();
     std::string out;
-    for (const fs::path& file : data::files_of(inform, "informs[0].type")) out += file.filename().string() + " ";
+    for (const fs::path& file : data::files_of(inform, {}, "informs[0].type")) out += file.filename().string() + " ";
     return out;
   };
   EXPECT_EQ(names(""), "a.jsonl ");
@@ -307,6 +340,28 @@ TEST_F(Hub, ADataSetsCardNamesItsConfigurations) {
   EXPECT_EQ(
       test::refusal([&] { names(", dataset_split_name: huge"); }),
       "informs[0].type: 'org/name' has no files of the split 'huge'\n    splits: train; configurations: small, large");
+  for (const char* variable : {"HF_ENDPOINT", "HF_HUB_CACHE", "HF_HUB_OFFLINE"}) ::unsetenv(variable);
+}
+
+// hf://datasets/owner/name/file is one of data_files.
+TEST_F(Hub, AFileOfADataSetHasAnAddress) {
+  for (const char* file : {"data/a-1.jsonl", "data/a-2.jsonl", "data/b.jsonl"})
+    test::write_file(folder_ / "main" / file, "{\"text\": \"x\"}\n");
+  ::setenv("HF_ENDPOINT", settings_.endpoint.c_str(), 1);
+  ::setenv("HF_HUB_CACHE", settings_.cache.c_str(), 1);
+  ::setenv("HF_HUB_OFFLINE", "0", 1);
+  const auto names = [&](const std::string& address) {
+    std::string out;
+    for (const fs::path& file : data::local_copies(address, {}, "informs[0].data_files"))
+      out += file.filename().string() + " ";
+    return out;
+  };
+  EXPECT_EQ(names("hf://datasets/org/name/data/b.jsonl"), "b.jsonl ");
+  EXPECT_EQ(hub_->log().find("a-1"), std::string::npos) << "only what is asked for is fetched";
+  EXPECT_EQ(names("hf://datasets/org/name@main/data/a-*.jsonl"), "a-1.jsonl a-2.jsonl ");
+  EXPECT_EQ(test::refusal([&] { names("hf://datasets/org/name/c.jsonl"); }),
+            "informs[0].data_files: no file of 'org/name' matches 'c.jsonl'\n"
+            "    https://huggingface.co/datasets/org/name/tree/main lists its files");
   for (const char* variable : {"HF_ENDPOINT", "HF_HUB_CACHE", "HF_HUB_OFFLINE"}) ::unsetenv(variable);
 }
 
@@ -323,7 +378,7 @@ TEST_F(Hub, ADataSetsFilesAreOfOneSplitAndOfOneKind) {
   const auto files = [&](const std::string& keys) {
     data::InformConfig inform;
     config::read(parse_yaml("{type: org/name" + keys + "}"), inform, "inform").throw_if_any();
-    std::vector<fs::path> out = data::files_of(inform, "informs[0].type");
+    std::vector<fs::path> out = data::files_of(inform, {}, "informs[0].type");
     return out;
   };
   const auto names = [&](const std::string& keys) {

@@ -11,6 +11,7 @@
 #include "easydel/cli/commands.h"
 #include "easydel/cli/data.h"
 #include "easydel/cli/shown_example.h"
+#include "easydel/cli/shown_images.h"
 #include "easydel/data/inform_reader.h"
 #include "easydel/data/shuffle.h"
 
@@ -19,8 +20,9 @@ namespace {
 
 struct Found {
   data::Example example;
-  std::optional<data::Example> whole;  // before truncation; not given: nothing was cut
-  std::vector<std::string> where;      // of each sequence
+  std::optional<data::Example> whole;             // before truncation; not given: nothing was cut
+  std::vector<std::string> where;                 // of each sequence
+  std::shared_ptr<const data::RowImages> images;  // null: none
 };
 
 std::optional<int64_t> number_in(const std::string& text) {
@@ -99,10 +101,11 @@ class RowsOfInform {
   Found found(const data::PreparedRow& one) const {
     if (one.error) throw *one.error;
     const data::Prepared prepared = data_.prepare(one.row);
+    if (prepared.is_image_alone) return {{}, std::nullopt, {one.row.where}, one.row.images};
     if (!prepared.example)
       refuse(one.row.where, "the row has no tokens to train on, so training leaves it out",
              "give it an answer that is not empty and not cut off by max_length");
-    Found out{*prepared.example, std::nullopt, {}};
+    Found out{*prepared.example, std::nullopt, {}, one.row.images};
     if (prepared.cut_tokens > 0) out.whole = data_.prepare_whole(one.row).example;
     out.where.assign(out.example.lengths.size(), one.row.where);
     return out;
@@ -168,6 +171,7 @@ std::string json_line(const Found& found, bool shifted) {
   Value& weights = out.set("weights", Value::list());
   for (const float weight : found.example.unshifted_weights(shifted))
     weights.items.push_back(weight == 1 ? Value::integer(1) : Value::number(double(weight)));
+  if (found.images) out.set("images", document_of(*found.images));
   return to_json(out) + "\n";
 }
 
@@ -193,7 +197,10 @@ int run_data_show(const DataCommand& command) {
     }
     const auto sequences =
         shown_sequences(row.example, row.where, row.whole ? &*row.whole : nullptr, data.labels_are_shifted);
+    if (row.images && row.images->is_alone)
+      out += command.tokens ? "# " + row.where.front() + "\n" : shown_heading(row.where.front(), marks);
     out += command.tokens ? shown_lines(sequences, *data.tokenizer) : shown_text(sequences, *data.tokenizer, marks);
+    if (row.images) out += shown_images(*row.images, command.tokens ? Marks::brackets : marks);
   }
   return print(command.html ? html_page(out) : out), 0;
 }

@@ -34,6 +34,8 @@ Look look_of(const ShownToken& token, const text::Tokenizer& tokenizer) {
   return token.learned ? Look::learned : Look::other;
 }
 
+}  // namespace
+
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -49,13 +51,15 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-std::string heading(const std::string& where, Marks marks) {
-  if (marks == Marks::html) return "<h2>" + escaped(where) + "</h2>\n<pre>";
+std::string shown_heading(const std::string& where, Marks marks) {
+  if (marks == Marks::html) return "<h2>" + escaped(where) + "</h2>\n";
   const std::string line = "\u2500\u2500 " + where + " ";
   std::string rule;
   for (size_t width = where.size() + 4; width < 80; ++width) rule += "\u2500";
   return line + rule + "\n";
 }
+
+namespace {
 
 // Where the kept tokens are in the whole sequence: a run of it, or its beginning and its end.
 std::vector<uint8_t> kept_in(std::span<const int32_t> kept, std::span<const int32_t> whole) {
@@ -103,7 +107,7 @@ std::vector<ShownSequence> shown_sequences(const data::Example& example, const s
 std::string shown_text(const std::vector<ShownSequence>& sequences, const text::Tokenizer& tokenizer, Marks marks) {
   std::string out;
   for (const ShownSequence& sequence : sequences) {
-    out += heading(sequence.where, marks);
+    out += shown_heading(sequence.where, marks) + (marks == Marks::html ? "<pre>" : "");
     std::vector<int32_t> ids;
     for (const ShownToken& token : sequence.tokens) ids.push_back(token.id);
     for (size_t i = 0; i < ids.size();) {

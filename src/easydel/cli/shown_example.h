@@ -30,6 +30,10 @@ std::vector<ShownSequence> shown_sequences(const data::Example& example, const s
 // How runs of tokens are marked: by colors of a terminal, by brackets, or by HTML elements.
 enum class Marks : uint8_t { colors, brackets, html };
 
+// Text within HTML.
+std::string escaped(const std::string& text);
+// Where a sequence comes from, as a line above it.
+std::string shown_heading(const std::string& where, Marks marks);
 // The sequences one after the other, with where they come from and a rule between documents.
 std::string shown_text(const std::vector<ShownSequence>& sequences, const text::Tokenizer& tokenizer, Marks marks);
 // A line for each token: its id, the token in the vocabulary, the text it adds, and "learned", "-" or "cut".

@@ -51,9 +51,10 @@ class Library {
   // format. Returns false if `sink` stopped. UserError "file: ...": broken or another format; "file:row: ...": a value
   // that cannot be represented; with `on_bad_row` that error goes there, and the rows after it are read. As many rows
   // as `rows_to_skip` says are passed over, whole row groups and batches without being decoded, and counted down there.
+  // Bytes in a column of `raw_columns` are kept as they are in a text's scalar; others must be UTF-8.
   virtual bool read(const std::filesystem::path& file, Form form, std::span<const std::string> columns,
                     const RowSink& sink, const std::function<void(const UserError&)>& on_bad_row = {},
-                    int64_t* rows_to_skip = nullptr) = 0;
+                    int64_t* rows_to_skip = nullptr, std::span<const std::string> raw_columns = {}) = 0;
   // Parquet, or Arrow's stream format as `datasets` saves it. UserError: the disk refuses.
   virtual std::unique_ptr<Writer> write(const std::filesystem::path& file, const WriteOptions& options) = 0;
   virtual std::string version() = 0;  // of Arrow, "26.0.1"

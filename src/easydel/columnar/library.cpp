@@ -1,6 +1,8 @@
 // The implementation of libeasydel_arrow.so: rows from batches, and the entry point.
 #include <arrow/util/config.h>
 
+#include <algorithm>
+
 #include "easydel/base/error.h"
 #include "easydel/columnar/batches.h"
 #include "easydel/columnar/columnar.h"
@@ -10,13 +12,15 @@
 namespace easydel::columnar {
 namespace {
 
-Value row_of(const arrow::RecordBatch& batch, const Batches& batches, int64_t row, const std::string& where) {
+Value row_of(const arrow::RecordBatch& batch, const Batches& batches, int64_t row,
+             std::span<const std::string> raw_columns, const std::string& where) {
   Value fields = Value::map();
   for (size_t column = 0; column < batches.names().size(); ++column) {
     const std::string& name = batches.names()[column];
     const int place = batches.places()[column];
     try {
-      fields.entries.emplace_back(name, place < 0 ? Value{} : value_at(*batch.column(place), row));
+      const Bytes bytes = std::ranges::find(raw_columns, name) != raw_columns.end() ? Bytes::raw : Bytes::text;
+      fields.entries.emplace_back(name, place < 0 ? Value{} : value_at(*batch.column(place), row, bytes));
     } catch (const NoValue& error) {
       refuse(where, "field '" + name + "': " + error.what(), "leave it out, or write it in another form");
     }
@@ -27,7 +31,8 @@ Value row_of(const arrow::RecordBatch& batch, const Batches& batches, int64_t ro
 class ArrowLibrary final : public Library {
  public:
   bool read(const std::filesystem::path& file, Form form, std::span<const std::string> columns, const RowSink& sink,
-            const std::function<void(const UserError&)>& on_bad_row, int64_t* rows_to_skip) override {
+            const std::function<void(const UserError&)>& on_bad_row, int64_t* rows_to_skip,
+            std::span<const std::string> raw_columns) override {
     int64_t none = 0;
     int64_t& skip = rows_to_skip ? *rows_to_skip : none;
     Batches batches(file, form, columns, skip);
@@ -40,7 +45,7 @@ class ArrowLibrary final : public Library {
         const int64_t number = batches.rows_before() + row + 1;
         Value fields;
         try {
-          fields = row_of(*batch, batches, row, str(file.string(), ":", number));
+          fields = row_of(*batch, batches, row, raw_columns, str(file.string(), ":", number));
         } catch (const UserError& error) {
           if (!on_bad_row) throw;
           on_bad_row(error);

@@ -29,8 +29,9 @@ Value text_at(const arrow::Array& array, int64_t i) {
 }
 
 template <class Array>
-Value bytes_at(const arrow::Array& array, int64_t i) {
+Value bytes_at(const arrow::Array& array, int64_t i, Bytes kept) {
   const std::string_view bytes = as<Array>(array).GetView(i);
+  if (kept == Bytes::raw) return Value::text(std::string(bytes));
   arrow::util::InitializeUTF8();
   if (!arrow::util::ValidateUTF8(bytes)) throw NoValue("bytes that are not UTF-8 text");
   return Value::text(std::string(bytes));
@@ -76,33 +77,33 @@ Value time_of_day(int64_t count, arrow::TimeUnit::type unit) {
   return Value::text(text);
 }
 
-Value list_of(const arrow::Array& values, int64_t begin, int64_t length) {
+Value list_of(const arrow::Array& values, int64_t begin, int64_t length, Bytes kept) {
   Value out = Value::list();
   out.items.reserve(size_t(length));
-  for (int64_t k = begin; k < begin + length; ++k) out.items.push_back(value_at(values, k));
+  for (int64_t k = begin; k < begin + length; ++k) out.items.push_back(value_at(values, k, kept));
   return out;
 }
 
 template <class Array>
-Value list_at(const arrow::Array& array, int64_t i) {
+Value list_at(const arrow::Array& array, int64_t i, Bytes kept) {
   const auto& lists = as<Array>(array);
-  return list_of(*lists.values(), lists.value_offset(i), lists.value_length(i));
+  return list_of(*lists.values(), lists.value_offset(i), lists.value_length(i), kept);
 }
 
-Value struct_at(const arrow::StructArray& array, int64_t i) {
+Value struct_at(const arrow::StructArray& array, int64_t i, Bytes kept) {
   Value out = Value::map();
   for (int field = 0; field < array.num_fields(); ++field)
-    out.set(array.struct_type()->field(field)->name(), value_at(*array.field(field), i));
+    out.set(array.struct_type()->field(field)->name(), value_at(*array.field(field), i, kept));
   return out;
 }
 
 // A map if the keys are strings, otherwise the list of pairs.
-Value map_at(const arrow::MapArray& array, int64_t i) {
+Value map_at(const arrow::MapArray& array, int64_t i, Bytes kept) {
   const int64_t begin = array.value_offset(i), end = begin + array.value_length(i);
   const bool named = arrow::is_base_binary_like(array.keys()->type_id());
   Value out = named ? Value::map() : Value::list();
   for (int64_t k = begin; k < end; ++k) {
-    Value key = value_at(*array.keys(), k), item = value_at(*array.items(), k);
+    Value key = value_at(*array.keys(), k, kept), item = value_at(*array.items(), k, kept);
     if (named) {
       out.set(key.scalar, std::move(item));
     } else {
@@ -114,13 +115,13 @@ Value map_at(const arrow::MapArray& array, int64_t i) {
   return out;
 }
 
-Value union_at(const arrow::UnionArray& array, int64_t i) {
+Value union_at(const arrow::UnionArray& array, int64_t i, Bytes kept) {
   const bool dense = array.mode() == arrow::UnionMode::DENSE;
-  return value_at(*array.field(array.child_id(i)), dense ? as<arrow::DenseUnionArray>(array).value_offset(i) : i);
+  return value_at(*array.field(array.child_id(i)), dense ? as<arrow::DenseUnionArray>(array).value_offset(i) : i, kept);
 }
 
-Value extension_at(const arrow::ExtensionArray& array, int64_t i) {
-  Value stored = value_at(*array.storage(), i);
+Value extension_at(const arrow::ExtensionArray& array, int64_t i, Bytes kept) {
+  Value stored = value_at(*array.storage(), i, kept);
   // The type in which `datasets` stores fields of varying structure.
   if (array.extension_type()->extension_name() != "arrow.json" || !stored.is_text()) return stored;
   try {
@@ -132,7 +133,7 @@ Value extension_at(const arrow::ExtensionArray& array, int64_t i) {
 
 }  // namespace
 
-Value value_at(const arrow::Array& array, int64_t i) {
+Value value_at(const arrow::Array& array, int64_t i, Bytes kept) {
   using arrow::Type;
   if (array.IsNull(i)) return {};
   switch (array.type_id()) {
@@ -177,13 +178,13 @@ Value value_at(const arrow::Array& array, int64_t i) {
     case Type::STRING_VIEW:
       return text_at<arrow::StringViewArray>(array, i);
     case Type::BINARY:
-      return bytes_at<arrow::BinaryArray>(array, i);
+      return bytes_at<arrow::BinaryArray>(array, i, kept);
     case Type::LARGE_BINARY:
-      return bytes_at<arrow::LargeBinaryArray>(array, i);
+      return bytes_at<arrow::LargeBinaryArray>(array, i, kept);
     case Type::BINARY_VIEW:
-      return bytes_at<arrow::BinaryViewArray>(array, i);
+      return bytes_at<arrow::BinaryViewArray>(array, i, kept);
     case Type::FIXED_SIZE_BINARY:
-      return bytes_at<arrow::FixedSizeBinaryArray>(array, i);
+      return bytes_at<arrow::FixedSizeBinaryArray>(array, i, kept);
     case Type::DATE32:
       return Value::integer(int64_t{as<arrow::Date32Array>(array).Value(i)} * 86'400'000);
     case Type::DATE64:
@@ -201,33 +202,33 @@ Value value_at(const arrow::Array& array, int64_t i) {
       return time_of_day(as<arrow::Time64Array>(array).Value(i),
                          static_cast<const arrow::Time64Type&>(*array.type()).unit());
     case Type::LIST:
-      return list_at<arrow::ListArray>(array, i);
+      return list_at<arrow::ListArray>(array, i, kept);
     case Type::LARGE_LIST:
-      return list_at<arrow::LargeListArray>(array, i);
+      return list_at<arrow::LargeListArray>(array, i, kept);
     case Type::LIST_VIEW:
-      return list_at<arrow::ListViewArray>(array, i);
+      return list_at<arrow::ListViewArray>(array, i, kept);
     case Type::LARGE_LIST_VIEW:
-      return list_at<arrow::LargeListViewArray>(array, i);
+      return list_at<arrow::LargeListViewArray>(array, i, kept);
     case Type::FIXED_SIZE_LIST:
-      return list_at<arrow::FixedSizeListArray>(array, i);
+      return list_at<arrow::FixedSizeListArray>(array, i, kept);
     case Type::STRUCT:
-      return struct_at(as<arrow::StructArray>(array), i);
+      return struct_at(as<arrow::StructArray>(array), i, kept);
     case Type::MAP:
-      return map_at(as<arrow::MapArray>(array), i);
+      return map_at(as<arrow::MapArray>(array), i, kept);
     case Type::SPARSE_UNION:
     case Type::DENSE_UNION:
-      return union_at(as<arrow::UnionArray>(array), i);
+      return union_at(as<arrow::UnionArray>(array), i, kept);
     case Type::DICTIONARY: {
       const auto& coded = as<arrow::DictionaryArray>(array);
-      return value_at(*coded.dictionary(), coded.GetValueIndex(i));
+      return value_at(*coded.dictionary(), coded.GetValueIndex(i), kept);
     }
     case Type::RUN_END_ENCODED: {
       const auto& runs = as<arrow::RunEndEncodedArray>(array);
       return value_at(*runs.values(),
-                      arrow::ree_util::FindPhysicalIndex(arrow::ArraySpan(*array.data()), i, array.offset()));
+                      arrow::ree_util::FindPhysicalIndex(arrow::ArraySpan(*array.data()), i, array.offset()), kept);
     }
     case Type::EXTENSION:
-      return extension_at(as<arrow::ExtensionArray>(array), i);
+      return extension_at(as<arrow::ExtensionArray>(array), i, kept);
     default:
       throw NoValue("the type " + array.type()->ToString() + " has no form in a row");
   }

@@ -14,7 +14,10 @@ struct NoValue : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What becomes of bytes: a text, which they must be as UTF-8, or a text that holds them as they are.
+enum class Bytes : uint8_t { text, raw };
+
 // `array` must be fully validated. Throws NoValue.
-Value value_at(const arrow::Array& array, int64_t index);
+Value value_at(const arrow::Array& array, int64_t index, Bytes bytes = Bytes::text);
 
 }  // namespace easydel::columnar

@@ -53,7 +53,8 @@ bool read_columns(const std::filesystem::path& file, columnar::Form form, const 
   const auto take = [&](Value fields, int64_t number) {
     return sink({std::move(fields), str(file.string(), ":", number)});
   };
-  return columnar_library().read(file, form, options.fields, take, options.on_bad_row, options.rows_to_skip);
+  return columnar_library().read(file, form, options.fields, take, options.on_bad_row, options.rows_to_skip,
+                                 options.raw_fields);
 }
 
 }  // namespace easydel::data

@@ -18,6 +18,7 @@
 #include "easydel/data/example_blocks.h"
 #include "easydel/data/mixture_config.h"
 #include "easydel/data/packing.h"
+#include "easydel/data/remote_files.h"
 #include "easydel/data/row_kinds.h"
 #include "easydel/data/row_mistakes.h"
 #include "easydel/data/row_words.h"
@@ -33,7 +34,8 @@ struct Prepared {
   std::vector<Example> further = {};
   RowMistakes mistakes = {};
   std::vector<int32_t> special = {};  // special tokens that are learned, each once
-  bool learns_nothing() const { return !example && !too_long && further.empty(); }
+  bool is_image_alone = false;        // the row has images and no text
+  bool learns_nothing() const { return !example && !too_long && further.empty() && !is_image_alone; }
   // With nothing_learned, if that is so.
   RowMistakes all_mistakes() const;
 };
@@ -68,6 +70,10 @@ struct DatasetOptions {
   std::string section = "mixture.informs";  // their section, for messages
   std::string target_field = "text";
   std::string tokens_field = "tokens";                          // of rows that are tokenized already
+  std::string image_field = "image";                            // of informs with images that name no field
+  RemoteOptions remote = {};                                    // for files that are elsewhere
+  int64_t prepare_rows = 1000;                                  // that are prepared together
+  int64_t prepare_threads = 0;                                  // at most; 0: one for each core
   std::optional<std::string> tokenize_callback = {};            // as MixtureConfig has it
   RowKinds kinds = {};                                          // that `prepare` takes; empty: all
   std::vector<std::pair<std::string, std::string>> names = {};  // as FieldRules::names

@@ -9,6 +9,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/names.h"
 #include "easydel/data/inform_files.h"
+#include "easydel/data/remote_files.h"
 #include "easydel/data/split_parts.h"
 #include "easydel/hub/repository.h"
 #include "easydel/hub/resolve.h"
@@ -258,13 +259,17 @@ bool holds_rows(const fs::path& folder) {
 
 // A folder means the files of the inform's split in it, as a dataset of the hub does; one that save_to_disk() wrote of
 // several splits means the one of its name.
-std::vector<fs::path> local_files(const InformConfig& inform, const std::string& where) {
+std::vector<fs::path> local_files(const InformConfig& inform, const RemoteOptions& remote, const std::string& where) {
   std::vector<fs::path> out;
   const auto add = [&](const std::vector<fs::path>& more) {
     for (const fs::path& file : more)
       if (std::ranges::find(out, file) == out.end()) out.push_back(file);
   };
   for (const std::string& pattern : inform.data_files) {
+    if (is_remote(pattern)) {
+      add(local_copies(pattern, remote, where));
+      continue;
+    }
     const fs::path folder = pattern;
     if (!files::is_folder(folder) || files::exists(folder / "state.json") || !holds_rows(folder))
       add(expand(std::array{pattern}, where));
@@ -287,15 +292,16 @@ bool is_hub_dataset(const InformConfig& inform) {
 
 const FileSource* reader_of(const InformConfig& inform, const fs::path& file) {
   const std::string word = is_hub_dataset(inform) ? "" : canonical(inform.type.value_or(""));
-  return word.empty() ? source_of_file(file) : find_source(word == "text" ? "txt" : word);
+  return word.empty() || word == "visual" || word == "image" ? source_of_file(file)
+                                                             : find_source(word == "text" ? "txt" : word);
 }
 
-std::vector<fs::path> files_of(const InformConfig& inform, const std::string& where) {
+std::vector<fs::path> files_of(const InformConfig& inform, const RemoteOptions& remote, const std::string& where) {
   std::vector<fs::path> files;
   InformConfig one = inform;
   for (const SplitPart& part : split_parts(inform.split, where)) {
     one.split = part.split;
-    for (const fs::path& file : is_hub_dataset(one) ? files_on_hub(one, where) : local_files(one, where))
+    for (const fs::path& file : is_hub_dataset(one) ? files_on_hub(one, where) : local_files(one, remote, where))
       if (std::ranges::find(files, file) == files.end()) files.push_back(file);
   }
   for (const fs::path& file : files)

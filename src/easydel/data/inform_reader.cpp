@@ -10,12 +10,11 @@
 namespace easydel::data {
 namespace {
 
-constexpr size_t rows_at_a_time = 1024;
-
-// Runs prepare() on the rows on all cores.
-void prepare_all(std::vector<PreparedRow>& rows, const Prepare& prepare) {
+// Runs prepare() on the rows on `most` threads.
+void prepare_all(std::vector<PreparedRow>& rows, const Prepare& prepare, size_t most) {
   std::vector<std::exception_ptr> bugs(rows.size());
-  const size_t threads = std::clamp<size_t>(rows.size() / 32, 1, std::max(1u, std::thread::hardware_concurrency()));
+  if (most == 0) most = std::max(1u, std::thread::hardware_concurrency());
+  const size_t threads = std::clamp<size_t>(rows.size() / 32, 1, most);
   const auto work = [&](size_t first) {
     for (size_t i = first; i < rows.size(); i += threads) {
       PreparedRow& one = rows[i];
@@ -41,14 +40,14 @@ void prepare_all(std::vector<PreparedRow>& rows, const Prepare& prepare) {
 // Collects rows, prepares them together, and gives them in their order.
 class RowBatch {
  public:
-  RowBatch(const Prepare& prepare, const std::function<bool(PreparedRow&)>& sink, int64_t skip)
-      : prepare_(prepare), sink_(sink), skip_(skip) {}
+  RowBatch(const Prepare& prepare, const RowGroups& groups, const std::function<bool(PreparedRow&)>& sink, int64_t skip)
+      : prepare_(prepare), groups_(groups), sink_(sink), skip_(skip) {}
 
   bool add(PreparedRow row) {
     row.skipped = skip_ > 0;
     skip_ -= row.skipped;
     rows_.push_back(std::move(row));
-    return rows_.size() < rows_at_a_time || flush();
+    return rows_.size() < groups_.rows || flush();
   }
   bool add(const UserError& error, bool ends_file = false) {
     PreparedRow row;
@@ -57,7 +56,7 @@ class RowBatch {
     return add(std::move(row));
   }
   bool flush() {
-    prepare_all(rows_, prepare_);
+    prepare_all(rows_, prepare_, groups_.threads);
     for (PreparedRow& row : rows_)
       if (more_) more_ = sink_(row);
     rows_.clear();
@@ -66,17 +65,30 @@ class RowBatch {
 
  private:
   const Prepare& prepare_;
+  const RowGroups groups_;
   const std::function<bool(PreparedRow&)>& sink_;
   int64_t skip_;  // rows that are still to be skipped
   std::vector<PreparedRow> rows_;
   bool more_ = true;
 };
 
+ImageRules image_rules(const InformConfig& inform, const std::string& image_field, const std::string& name) {
+  ImageRules out;
+  out.fields = {image_field, "image", "images", "jpg", "jpeg", "png", "webp"};
+  if (inform.pixel_field) out.fields = {*inform.pixel_field};
+  out.is_needed = inform.pixel_field.has_value();
+  out.size = inform.image_size;
+  out.inform = name;
+  return out;
+}
+
 }  // namespace
 
 InformReader::InformReader(const DatasetOptions& options, size_t index, const Prepare& prepare)
     : inform_(options.informs.at(index)),
       prepare_(prepare),
+      remote_(options.remote),
+      groups_{size_t(options.prepare_rows), size_t(options.prepare_threads)},
       evaluation_(options.evaluation),
       name_(str(options.section, "[", index, "]")),
       steps_(inform_, name_, options.tokenize_callback),
@@ -92,6 +104,7 @@ InformReader::InformReader(const DatasetOptions& options, size_t index, const Pr
   rules_.names = options.names;
   rules_.all_columns = options.all_columns;
   rules_.inform = name_;
+  if (is_visual(inform_)) images_ = image_rules(inform_, options.image_field, name_);
   if (inform_.roles_to_train.empty() && !inform_.train_on_turns && !inform_.train_on_eos) return;
   LearnRules learn;
   learn.roles = inform_.roles_to_train;
@@ -100,8 +113,20 @@ InformReader::InformReader(const DatasetOptions& options, size_t index, const Pr
   learn_ = std::make_shared<const LearnRules>(std::move(learn));
 }
 
-TypedRow InformReader::typed_row(Row row) const {
-  TypedRow out = typed(std::move(row), rules_);
+TypedRow InformReader::typed_row(Row row, const std::filesystem::path& file) const {
+  std::shared_ptr<const RowImages> images;
+  bool is_alone = false;
+  if (images_) {
+    RowImages found = take_images(row, *images_, file.parent_path());
+    is_alone = found.is_alone = !inform_.content_field && !inform_.row_type && !has_text(row.fields, rules_);
+    images = std::make_shared<const RowImages>(std::move(found));
+  }
+  TypedRow out;
+  if (is_alone)
+    out.where = row.where, out.text = Value::text("");
+  else
+    out = typed(std::move(row), rules_);
+  out.images = std::move(images);
   out.learn = learn_;
   out.evaluation = evaluation_;
   for (const auto& [name, value] : inform_.chat_template_args)
@@ -109,10 +134,22 @@ TypedRow InformReader::typed_row(Row row) const {
   return out;
 }
 
+std::vector<std::string> InformReader::image_columns() const {
+  std::vector<std::string> out = images_->fields;
+  for (const char* messages : {"messages", "conversations", "prompt"}) out.emplace_back(messages);
+  return out;
+}
+
+std::vector<std::string> InformReader::fields_to_read() const {
+  std::vector<std::string> out = fields_read(rules_);
+  if (images_ && !out.empty()) out.insert(out.end(), images_->fields.begin(), images_->fields.end());
+  return out;
+}
+
 std::vector<std::filesystem::path> InformReader::files_of_part(const SplitPart& part) const {
   InformConfig inform = inform_;
   inform.split = part.split;
-  return files_of(inform, name_ + (is_hub_dataset(inform) ? ".type" : ".data_files"));
+  return files_of(inform, remote_, name_ + (is_hub_dataset(inform) ? ".type" : ".data_files"));
 }
 
 std::vector<std::filesystem::path> InformReader::files() const {
@@ -141,7 +178,7 @@ int64_t InformReader::count(const std::vector<std::filesystem::path>& files) con
 }
 
 void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
-  RowBatch batch(prepare_, sink, skip_);
+  RowBatch batch(prepare_, groups_, sink, skip_);
   int64_t taken = 0;
   bool more = true;
   SplitPart::Range range;
@@ -152,8 +189,10 @@ void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
     if (to_skip > 0) return --to_skip, true;
     return row_of_part++ >= range.last - range.first;
   };
-  ReadOptions options{inform_.sample_by, steps_.fields(fields_read(rules_))};
+  ReadOptions options{inform_.sample_by, steps_.fields(fields_to_read())};
   options.rows_to_skip = &to_skip;
+  if (images_) options.raw_fields = image_columns();
+  const std::filesystem::path* read_file = nullptr;
   options.on_bad_row = [&](const UserError& error) {
     if (is_outside() || is_full()) return;
     ++taken;
@@ -166,7 +205,7 @@ void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
     try {
       std::optional<Row> changed = steps_.apply(std::move(row));
       if (!changed) return true;
-      prepared.row = typed_row(std::move(*changed));
+      prepared.row = typed_row(std::move(*changed), *read_file);
     } catch (const UserError& error) {
       ++taken;
       return more = batch.add(error);
@@ -189,6 +228,7 @@ void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
              "choose other boundaries");
     to_skip = range.first;
     for (const auto& file : files) {
+      read_file = &file;
       try {
         if (!source_of(file).read(file, options, take)) break;
       } catch (const UserError& error) {
@@ -202,6 +242,28 @@ void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
     if (is_full() || !more) break;
   }
   batch.flush();
+}
+
+Prepare with_images(Prepare prepare) {
+  return [prepare = std::move(prepare)](const TypedRow& row) {
+    if (!row.images) return prepare(row);
+    for (const RowImage& image : row.images->images) decoded(*row.images, image);
+    if (!row.images->is_alone) return prepare(row);
+    Prepared out;
+    out.is_image_alone = true;
+    return out;
+  };
+}
+
+void refuse_images(const MixtureConfig& mixture) {
+  const auto check_informs = [](const std::vector<InformConfig>& informs, const char* key, const char* what) {
+    for (size_t i = 0; i < informs.size(); ++i)
+      if (is_visual(informs[i]))
+        refuse("model", str(what, " on images is not built yet"),
+               str("mixture.", key, "[", i, "] has images; `easydel data show`, `check` and `stats` read its rows"));
+  };
+  check_informs(mixture.informs, "informs", "training");
+  check_informs(mixture.evaluation, "evaluation", "evaluating");
 }
 
 }  // namespace easydel::data

@@ -25,6 +25,11 @@ struct PreparedRow {
   bool ends_file = false;                  // the error is not one row's: the rest of the file was not read
 };
 
+// Rows are prepared in groups of so many, by so many threads; 0: one for each core.
+struct RowGroups {
+  size_t rows = 1000, threads = 0;
+};
+
 class InformReader {
  public:
   // All of them must outlive it. `index`: of the inform in the options.
@@ -40,7 +45,9 @@ class InformReader {
   std::vector<std::filesystem::path> files() const;
 
  private:
-  TypedRow typed_row(Row row) const;
+  TypedRow typed_row(Row row, const std::filesystem::path& file) const;
+  std::vector<std::string> fields_to_read() const;
+  std::vector<std::string> image_columns() const;  // that may hold bytes
   std::vector<std::filesystem::path> files_of_part(const SplitPart& part) const;
   const FileSource& source_of(const std::filesystem::path& file) const;
   // How many rows the files have, bad ones among them.
@@ -48,6 +55,8 @@ class InformReader {
 
   const InformConfig& inform_;
   const Prepare& prepare_;
+  const RemoteOptions& remote_;
+  RowGroups groups_;
   bool evaluation_;
   std::string name_;
   RowSteps steps_;
@@ -55,6 +64,13 @@ class InformReader {
   std::vector<SplitPart> parts_;
   int64_t skip_ = 0;
   std::shared_ptr<const LearnRules> learn_;  // null: the inform says nothing
+  std::optional<ImageRules> images_;         // not given: the rows have none
 };
+
+// `prepare` that also decodes the row's images, so that a broken one is an error; rows of images alone have no example.
+Prepare with_images(Prepare prepare);
+
+// Images are read; a model that sees them is not there. UserError "model: ..." if an inform has some.
+void refuse_images(const MixtureConfig& mixture);
 
 }  // namespace easydel::data

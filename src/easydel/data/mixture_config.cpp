@@ -83,10 +83,8 @@ void InformConfig::settle(config::Keys& keys) {
     keys.refuse("content_field", "is empty", "name a field, or leave the key out");
   for (std::string& file : data_files) config::expand_path(file, keys, "data_files");
   const std::string word = canonical(type.value_or(""));
-  if (word == "visual" || word == "image")
-    return keys.refuse("type", "training on images is not built yet", "text rows are: " + source_names());
   const bool on_hub = is_hub_dataset(*this);
-  if (type && !on_hub && !find_source(word) && word != "text")
+  if (type && !on_hub && !find_source(word) && word != "text" && !is_visual(*this))
     return keys.refuse("type", "'" + *type + "' is neither a file type nor a dataset on the Hugging Face Hub",
                        "give " + source_names() + " with data_files, or owner/name");
   const RowFormat* const rows = format ? find_row_format(canonical(*format)) : nullptr;
@@ -102,6 +100,7 @@ void InformConfig::settle(config::Keys& keys) {
     if (rows && column_of_format(*rows, column).empty())
       keys.refuse("columns", str("'", column, "' is not a field of the format ", rows->name),
                   did_you_mean(column, std::vector<std::string>(rows->fields.begin(), rows->fields.end())));
+  if (image_size && !is_visual(*this)) keys.no_effect("image_size", "the rows have no images: give pixel_field");
   settle_function(preprocessing_fn, keys, "preprocessing_fn");
   settle_function(format_callback, keys, "format_callback");
   if (data_files.empty() && !on_hub)
@@ -143,6 +142,11 @@ void MixtureConfig::settle(config::Keys& keys) {
     keys.no_effect("mixture_weights", "only a block mixture has weights: set block_mixture: true");
   else
     check_weights(mixture_weights, names, "", keys, "mixture_weights");
+}
+
+bool is_visual(const InformConfig& inform) {
+  const std::string word = canonical(inform.type.value_or(""));
+  return inform.pixel_field || word == "visual" || word == "image";
 }
 
 std::string name_of(const InformConfig& inform) {

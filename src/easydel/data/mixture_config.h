@@ -104,9 +104,10 @@ struct InformConfig {
     using namespace config;
     return std::array{
         field<&C::type>(
-            "arrow, csv, json, jsonl, parquet, tsv, txt or webdataset; null: from the file's extension. Or a dataset "
-            "of the hub, owner/name, without data_files."),
-        field<&C::data_files>("A path or pattern (*, ?, [a-z], {a,b}, **), or a list of them."),
+            "arrow, csv, json, jsonl, parquet, tsv, txt or webdataset; null: from the file's extension. visual: by the "
+            "extension, and the rows have images. Or a dataset of the hub, owner/name, without data_files."),
+        field<&C::data_files>("A path or pattern (*, ?, [a-z], {a,b}, **), an address (https://..., "
+                              "hf://datasets/owner/name/file), or a list of them."),
         field<&C::name>("Name in mixture_weights; null: the name of its first file."),
         field<&C::split>(
             "train, or another name for data that is only used for evaluation. Also a slice, or several joined "
@@ -123,8 +124,12 @@ struct InformConfig {
         field<&C::num_rows>("Use at most this many rows.", at_least(1)),
         field<&C::sample_by>("Unit of a text file that becomes a row."),
         field<&C::row_type>("Kind of the rows; null: detected."),
-        field<&C::pixel_field>("Field with the images.", alias("image_field"), not_built("training on images")),
-        field<&C::image_size>("Height and width of images.", not_built("training on images")),
+        field<&C::pixel_field>(
+            "Field with the images: a path from the file's folder, the image's bytes, {bytes, path}, "
+            "base64, or a list of these. null with type: visual: mixture.image_target_field, image "
+            "or images, in a tar file jpg, jpeg, png or webp. Training on images is not built yet.",
+            alias("image_field")),
+        field<&C::image_size>("Height and width that images are resized to; null: as they are.", at_least(1)),
         field<&C::preprocessing_fn>("File of a Jinja template, *.jinja, that renders the row's fields as one JSON "
                                     "object, the new row; or the name of a plug-in's row function. It is the first "
                                     "step."),
@@ -185,9 +190,9 @@ struct TokenizationConfig {
         field<&C::return_attention_mask>("Whether mixture.save writes the column attention_mask."),
         field<&C::text_field>("The same as text_target_field."),
         field<&C::output_field>("Name of the column of tokens that mixture.save writes."),
-        field<&C::num_proc>("Number of processes.", streamed),
+        field<&C::num_proc>("Threads that prepare rows; null: one for each core.", at_least(1)),
         field<&C::batched>("Rows by batches.", streamed),
-        field<&C::batch_size>("Rows in a batch.", streamed),
+        field<&C::batch_size>("Rows that are prepared together. Changes no result.", at_least(1)),
         field<&C::remove_columns>("Columns to drop.", streamed),
         field<&C::keep_in_memory>("true: keep all tokens in memory, without a token store."),
     };
@@ -312,15 +317,13 @@ struct MixtureConfig {
   static constexpr auto fields() {
     using namespace config;
     constexpr auto whole = no_effect("the order of all rows is drawn at once, no buffer is needed");
-    constexpr auto local = no_effect("only local files are read");
     constexpr auto ready = no_effect("rows are tokenized once, before the first step");
     return std::array{
         field<&C::informs>("The sources."),
         field<&C::evaluation>(
             "Sources that are only used for evaluation, in addition to the informs whose split is not train."),
         field<&C::text_target_field>("Field of the row that holds the text."),
-        field<&C::image_target_field>("Field of the row that holds the image.",
-                                      no_effect("there are no images here yet")),
+        field<&C::image_target_field>("Field of the row that holds the image, where an inform gives no pixel_field."),
         field<&C::batch_size>("The same as trainer.total_batch_size; give one of them.", at_least(1)),
         field<&C::seed>("Seed of the mixture and of packing; null: trainer.shuffle_seed_train.", at_least(0)),
         field<&C::pack_tokens>("Pack several documents into one row of full length, each attending only to itself."),
@@ -361,15 +364,20 @@ struct MixtureConfig {
         field<&C::pack_shuffle_buffer_factor>("Size of the shuffle buffer in batches.", whole),
         field<&C::tokens_field_name>("Field with the tokens of rows that are tokenized already; input_ids is "
                                      "also taken."),
-        field<&C::dask_storage_options>("Options of remote storage.", local),
+        field<&C::dask_storage_options>("Options of remote files: token is sent to the servers of https:// addresses."),
         field<&C::tokenize_callback>("Name of a plug-in's row function, or the file of a template, *.jinja, that makes "
                                      "rows of tokens; it is the last step of every inform."),
         field<&C::prefetch_workers>("Threads that read ahead.", ready),
         field<&C::prefetch_buffer_size>("Batches read ahead.", ready),
-        field<&C::cloud_max_retries>("Tries.", local),
-        field<&C::cloud_retry_delay>("Seconds between tries.", local),
-        field<&C::cache_remote_files>("Keep remote files.", local),
-        field<&C::cache_expiry_seconds>("How long remote files are kept.", local),
+        field<&C::cloud_max_retries>("How often a remote file is asked for again after the network failed.",
+                                     at_least(0)),
+        field<&C::cloud_retry_delay>("Seconds before the first of these retries; each further one waits twice as long.",
+                                     at_least(0)),
+        field<&C::cache_remote_files>("Keep copies of https:// files in cache_dir; false, reading them without, is not "
+                                      "built yet."),
+        field<&C::cache_expiry_seconds>("How long a copy is used before the server is asked whether its file has "
+                                        "changed.",
+                                        at_least(0)),
         field<&C::use_sharded_source>("Upstream's newer loader.", ready),
         field<&C::use_fast_loader>("Upstream's fast loader.", ready),
         field<&C::num_workers>("Processes that load.", ready),
@@ -380,6 +388,8 @@ struct MixtureConfig {
   void settle(config::Keys& keys);
 };
 
+// Whether its rows have images: it has a pixel_field, or is of type visual.
+bool is_visual(const InformConfig& inform);
 // What mixture_weights calls the source: its name, else its first file's, else its type.
 std::string name_of(const InformConfig& inform);
 // Like name_of, with "-1", "-2" ... appended to duplicates.

@@ -113,6 +113,14 @@ std::string missing_field(const Value& fields, RowKinds meant, std::optional<Row
   return out;
 }
 
+bool has_text(const Value& fields, const FieldRules& rules) {
+  static constexpr std::array names{"text",   "content",  "messages",    "conversations", "prompt", "completion",
+                                    "chosen", "rejected", "instruction", "query",         "anchor", "input_ids"};
+  const auto is_there = [&](std::string_view name) { return has(fields, name); };
+  return std::ranges::any_of(names, is_there) || is_there(rules.target_field) || is_there(rules.tokens_field) ||
+         (rules.content_field && is_there(*rules.content_field));
+}
+
 std::vector<std::string> fields_read(const FieldRules& rules) {
   if (rules.all_columns) return {};
   std::vector<std::string> out{"text",        "content", "messages", "conversations", "prompt",

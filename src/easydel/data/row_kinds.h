@@ -12,6 +12,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/data/learn_rules.h"
+#include "easydel/data/row_images.h"
 #include "easydel/data/rows.h"
 #include "easydel/data/token_rows.h"
 
@@ -78,6 +79,7 @@ struct TypedRow {
   std::shared_ptr<const TokenAnswers> answers = {};
   std::shared_ptr<const LearnRules> learn = {};  // of its inform; null: none
   double weight = 1;                             // in the loss
+  std::shared_ptr<const RowImages> images = {};  // of an inform with images; null: none
 };
 
 // How the fields of an inform's rows are found.
@@ -97,6 +99,9 @@ struct FieldRules {
   bool all_columns = false;  // keep the whole row in TypedRow::columns
   std::string inform;        // "mixture.informs[0]", for messages
 };
+
+// Whether one of the fields that hold a text, messages or tokens is there.
+bool has_text(const Value& fields, const FieldRules& rules);
 
 // Every field that typed() may look into.
 std::vector<std::string> fields_read(const FieldRules& rules);

@@ -34,6 +34,8 @@ struct ReadOptions {
   // Rows to pass over, bad ones among them. The reader counts them down, so that the next file goes on; it neither
   // parses nor gives them. Rows that it cannot pass over it gives as ever, and who takes them counts down. Null: none.
   int64_t* rows_to_skip = nullptr;
+  // Fields that may hold files, as images do: their bytes are kept as they are in a text's scalar.
+  std::vector<std::string> raw_fields = {};
 
   // Whether a row is passed over; counts it down.
   bool skips_row() const { return rows_to_skip && *rows_to_skip > 0 && (--*rows_to_skip, true); }

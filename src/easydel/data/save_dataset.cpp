@@ -168,9 +168,45 @@ std::string name_of_file(const SaveConfig& save, size_t file, size_t files) {
   return name + std::string(word_of(save.format));
 }
 
-// The files that load_from_disk() of `datasets` expects in addition to the data.
+// The columns as `datasets` describes them. Its versions before 4 know lists as Sequence, and later ones still do.
+Value features_of(const Table& table) {
+  Value out = Value::map();
+  for (const columnar::WriteOptions::Column& column : table.written_columns()) {
+    Value numbers = Value::map(), list = Value::map();
+    numbers.set("dtype", Value::text(column.floats ? "float32" : "int32"));
+    numbers.set("_type", Value::text("Value"));
+    list.set("feature", std::move(numbers));
+    list.set("_type", Value::text("Sequence"));
+    out.set(column.name, std::move(list));
+  }
+  return out;
+}
+
+void write_info(const fs::path& folder, const Table& table) {
+  Value info = Value::map(), splits = Value::map(), train = Value::map();
+  info.set("description", Value::text(""));
+  info.set("features", features_of(table));
+  train.set("name", Value::text("train"));
+  train.set("num_examples", Value::integer(table.rows()));
+  splits.set("train", std::move(train));
+  info.set("splits", std::move(splits));
+  files::write(folder / "dataset_info.json", to_json(info, 2) + "\n");
+}
+
+constexpr std::string_view card_name = "README.md", card_mark = "Written by easydel: ";
+
+// What the hub shows of the dataset, and which files load_dataset() reads. A card that somebody else wrote stays.
+void write_card(const fs::path& folder, const SaveConfig& save, const SavedExamples& saved) {
+  if (files::exists(folder / card_name) && files::read(folder / card_name).find(card_mark) == std::string::npos) return;
+  const char* const files_of_train = save.format == SaveFormat::arrow ? "data-*" : "train-*";
+  files::write(folder / card_name,
+               str("---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: ", files_of_train,
+                   "\n---\n", card_mark, "the tokens that ", saved.method, " learns from, a row for each example.\n"));
+}
+
+// The file that load_from_disk() of `datasets` expects in addition to the data and their description.
 void write_state(const fs::path& folder, const std::vector<std::string>& files, const std::string& fingerprint) {
-  Value names = Value::list(), state = Value::map(), info = Value::map();
+  Value names = Value::list(), state = Value::map();
   for (const std::string& file : files) names.items.emplace_back().set("filename", Value::text(file));
   state.set("_data_files", std::move(names));
   state.set("_fingerprint", Value::text(fingerprint));
@@ -180,8 +216,6 @@ void write_state(const fs::path& folder, const std::vector<std::string>& files, 
   state.set("_output_all_columns", Value::boolean(false));
   state.set("_split", Value::text("train"));
   files::write(folder / "state.json", to_json(state, 2) + "\n");
-  info.set("description", Value::text(""));
-  files::write(folder / "dataset_info.json", to_json(info, 2) + "\n");
 }
 
 fs::path folder_of(const SaveConfig& save) { return files::canonical(hub::expand_home(*save.output_path)); }
@@ -322,6 +356,7 @@ std::vector<fs::path> save_dataset(const std::string& where, const Dataset& data
       const files::Recorder recorder(replacement.aside());
       for (size_t file = 0; file < count; ++file)
         write_file(replacement.aside() / names[file], save, table, at[file], at[file + 1]);
+      write_info(replacement.aside(), table);
       if (save.format == SaveFormat::arrow) write_state(replacement.aside(), names, dataset.fingerprint());
       written = recorder.files();
     }
@@ -333,6 +368,7 @@ std::vector<fs::path> save_dataset(const std::string& where, const Dataset& data
   std::vector<fs::path> out;
   for (const std::string& name : names) out.push_back(folder / name);
   if (!save.push_to_hub) return out;
+  write_card(folder, save, saved);
   const hub::Pushed pushed = hub::push_folder(where + ".push_to_hub", folder, push_options(save));
   log::info(where, ": ", counted(int64_t(pushed.sent.size()), "file"), " sent to ", *save.hub_repo_id);
   return out;

@@ -35,8 +35,10 @@ bool leaves_folder(const std::string& name) {
   return path.is_absolute() || std::ranges::find(path, std::filesystem::path("..")) != path.end();
 }
 
-// A member's bytes as the value of its field; other files than texts, numbers and JSON are named with their size.
-Value decoded(const std::string& field, std::string bytes, const std::string& member, const std::string& where) {
+// A member's bytes as the value of its field; other files than texts, numbers and JSON are named with their size, or
+// with their bytes.
+Value decoded(const std::string& field, std::string bytes, const std::string& member, const std::string& where,
+              bool keeps_bytes) {
   const std::string_view ending = std::string_view(field).substr(field.rfind('.') + 1);
   const auto is_one_of = [&](const auto& endings) { return std::ranges::find(endings, ending) != endings.end(); };
   const bool is_text = is_one_of(text_fields_of_tar);
@@ -54,7 +56,7 @@ Value decoded(const std::string& field, std::string bytes, const std::string& me
   }
   Value out = Value::map();
   out.set("path", Value::text(member));
-  out.set("bytes", Value::integer(int64_t(bytes.size())));
+  out.set("bytes", keeps_bytes ? Value::text(std::move(bytes)) : Value::integer(int64_t(bytes.size())));
   return out;
 }
 
@@ -98,7 +100,8 @@ bool read_webdataset(const std::filesystem::path& file, const ReadOptions& optio
     if (!is_asked || is_left_out) continue;
     std::string bytes = bytes_of_member(archive, row.where, member->name);
     try {
-      row.fields.set(name.field, decoded(name.field, std::move(bytes), member->name, row.where));
+      const bool keeps_bytes = std::ranges::find(options.raw_fields, name.field) != options.raw_fields.end();
+      row.fields.set(name.field, decoded(name.field, std::move(bytes), member->name, row.where, keeps_bytes));
     } catch (const UserError& error) {
       options.bad_row(error);
       is_left_out = true;

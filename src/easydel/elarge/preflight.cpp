@@ -165,7 +165,7 @@ void check_data(const Config& config, config::Problems& problems) {
       const std::string path =
           str("mixture.", key, "[", i, data::is_hub_dataset(informs[i]) ? "].type" : "].data_files");
       problems.collect(path, [&] {
-        for (const fs::path& file : data::files_of(informs[i], path))
+        for (const fs::path& file : data::files_of(informs[i], data::remote_options(config.mixture), path))
           if (::access(file.c_str(), R_OK) != 0) refuse(path, file.string() + " cannot be read");
       });
     }

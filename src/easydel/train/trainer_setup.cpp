@@ -7,6 +7,7 @@
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
 #include "easydel/base/regular_expression.h"
+#include "easydel/data/inform_reader.h"
 #include "easydel/data/save_dataset.h"
 #include "easydel/data/statistics.h"
 #include "easydel/models/adapter.h"
@@ -99,6 +100,10 @@ data::DatasetOptions training_data(const TrainerSection& trainer, const data::Mi
   options.kinds = trainer.facts().rows;
   options.all_columns = trainer.facts().columns;
   options.tokens_field = mixture.tokens_field_name;
+  options.image_field = mixture.image_target_field;
+  options.remote = data::remote_options(mixture);
+  options.prepare_rows = mixture.tokenization.batch_size;
+  options.prepare_threads = mixture.tokenization.num_proc.value_or(0);
   options.tokenize_callback = mixture.tokenize_callback;
   options.mixture = {mixture.block_mixture, mixture.mixture_block_size, mixture.stop_strategy, {}, {}};
   if (mixture.block_mixture && !mixture.mixture_weights.empty())
@@ -186,6 +191,7 @@ void limit_length(TrainerSection& trainer, const data::MixtureConfig& mixture) {
 
 FirstRows check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
                      std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary) {
+  data::refuse_images(mixture);
   limit_length(trainer, mixture);
   const std::unique_ptr<Method> method = build_method({trainer, mixture, tokenizer, nullptr});
   const data::Prepare prepare = within_vocabulary(preparation(*method, trainer.method()), vocabulary, *tokenizer);
@@ -213,7 +219,7 @@ data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixtur
   const auto prepare_with = [&](const TrainerSection& section) -> data::Prepare {
     const std::shared_ptr<const Method> method = build_method({section, mixture, tokenizer, nullptr});
     const data::Prepare prepare = within_vocabulary(preparation(*method, section.method()), vocabulary, *tokenizer);
-    return [method, tokenizer, prepare](const data::TypedRow& row) { return prepare(row); };
+    return data::with_images([method, tokenizer, prepare](const data::TypedRow& row) { return prepare(row); });
   };
   data::RunData out;
   data::DatasetOptions options;
@@ -244,6 +250,7 @@ std::optional<Checkpoints> checkpoints_before_loading(const TrainerSection& trai
 
 std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data::MixtureConfig& mixture,
                                              std::shared_ptr<const text::Tokenizer> tokenizer) {
+  data::refuse_images(mixture);
   limit_length(trainer, mixture);
   const std::unique_ptr<Method> method = build_method({trainer, mixture, std::move(tokenizer), nullptr});
   auto dataset = std::make_shared<data::Dataset>(

@@ -1,0 +1,228 @@
+#include "easydel/data/remote_files.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <thread>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/base/log.h"
+#include "easydel/data/rows.h"
+#include "easydel/hub/blob.h"
+#include "easydel/hub/http.h"
+#include "easydel/hub/resolve.h"
+#include "easydel/hub/settings.h"
+
+namespace easydel::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* source_name = "source.json";
+constexpr double longest_wait_seconds = 30;
+
+int64_t seconds_now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string text_in(const Value& map, const char* name) {
+  const Value* const value = map.find(name);
+  return value ? value->scalar : "";
+}
+
+// What tells two versions of a file apart, as the server says it.
+struct Version {
+  std::string etag, modified, size;
+
+  bool is_known() const { return !etag.empty() || (!modified.empty() && !size.empty()); }
+  bool operator==(const Version&) const = default;
+};
+
+Version version_of(const hub::Response& response) {
+  Version out{response.header("etag"), response.header("last-modified"), response.header("content-length")};
+  // Of a part: "bytes 5-9/10".
+  const std::string range = response.header("content-range");
+  if (const size_t slash = range.rfind('/'); slash != std::string::npos) out.size = range.substr(slash + 1);
+  return out;
+}
+
+// One address and its copy in the cache.
+class WebFile {
+ public:
+  WebFile(std::string url, const RemoteOptions& options, std::string where)
+      : url_(std::move(url)), options_(options), where_(std::move(where)) {
+    const size_t end = url_.find_first_of("?#");
+    const std::string path = url_.substr(0, end);
+    name_ = path.substr(path.rfind('/') + 1);
+    if (name_.empty() || path.find('/', path.find("://") + 3) == std::string::npos)
+      refuse(where_, "'" + url_ + "' names no file", "give the address of a file, for example https://host/rows.jsonl");
+    constexpr size_t digits = 16;
+    folder_ = options_.cache / "remote" / files::sha256(url_).substr(0, digits);
+    copy_ = folder_ / name_;
+  }
+
+  fs::path fetched() {
+    const hub::Lock lock(folder_ / "lock");
+    const std::optional<Value> known = known_copy();
+    if (known && seconds_now() - known->find("checked")->as_int().value_or(0) < options_.expiry_seconds) return copy_;
+    if (hub::settings().offline) {
+      if (known) return copy_;
+      refuse(where_, "'" + url_ + "' is not in the cache, and HF_HUB_OFFLINE is set", "run once with the network");
+    }
+    try {
+      const Version now = trying([&] { return asked(); });
+      const bool is_same =
+          known && now.is_known() &&
+          now == Version{text_in(*known, "etag"), text_in(*known, "modified"), text_in(*known, "size")};
+      note(is_same ? now : fetch(now));
+    } catch (const hub::NetworkError& error) {
+      if (!known)
+        refuse(where_, str("'", url_, "' cannot be fetched: ", error.what()),
+               "try again, or raise mixture.cloud_max_retries");
+      log::warning(where_, ": '", url_, "' cannot be reached; the copy in ", folder_.string(), " is used");
+    }
+    return copy_;
+  }
+
+ private:
+  std::optional<Value> known_copy() const {
+    if (!files::is_file(copy_) || !files::is_file(folder_ / source_name)) return std::nullopt;
+    Value out = parse_file(folder_ / source_name);
+    if (!out.find("checked")) return std::nullopt;
+    return out;
+  }
+
+  void note(const Version& version) const {
+    Value out = Value::map();
+    out.set("url", Value::text(url_));
+    out.set("etag", Value::text(version.etag));
+    out.set("modified", Value::text(version.modified));
+    out.set("size", Value::text(version.size));
+    out.set("checked", Value::integer(seconds_now()));
+    files::write(folder_ / source_name, to_json(out, 2) + "\n");
+  }
+
+  template <class Action>
+  Version trying(const Action& action) const {
+    for (int64_t attempt = 0;; ++attempt) {
+      try {
+        return action();
+      } catch (const hub::NetworkError& error) {
+        if (attempt >= options_.retries) throw;
+        log::warning(where_, ": ", error.what(), "; trying again");
+        const double wait = options_.retry_seconds * std::pow(2.0, double(attempt));
+        std::this_thread::sleep_for(std::chrono::duration<double>(std::min(wait, longest_wait_seconds)));
+      }
+    }
+  }
+
+  // NetworkError: another try may help.
+  void check_status(const hub::Response& answer) const {
+    if (answer.status / 100 == 2) return;
+    if (answer.status >= 500 || answer.status == 429 || answer.status == 408)
+      throw hub::NetworkError(str("the server answers ", answer.status));
+    if (answer.status == 401 || answer.status == 403)
+      refuse(where_, str("'", url_, "' needs a permission: the server answers ", answer.status),
+             "give mixture.dask_storage_options: {token: ...}, or fetch the file yourself");
+    refuse(where_, str("'", url_, "' is not there: the server answers ", answer.status), "check the address");
+  }
+
+  Version asked() const {
+    const hub::Response answer = hub::perform({.method = "HEAD", .url = url_, .token = options_.token});
+    constexpr int not_allowed = 405, not_implemented = 501;
+    if (answer.status == not_allowed || answer.status == not_implemented) return {};
+    check_status(answer);
+    return version_of(answer);
+  }
+
+  // After an interruption it goes on where it stopped, if the file is still the same one.
+  Version fetch(Version announced) const {
+    const fs::path aside = copy_.string() + ".incomplete";
+    files::ResumingWriter partial(aside);
+    partial.begin_at(0);
+    const Version out = trying([&] {
+      const bool can_resume = announced.etag.starts_with('"');  // weak ones do not tell bytes apart
+      if (!can_resume) partial.begin_at(0);
+      hub::Request request{.url = url_, .headers = {"Accept-Encoding: identity"}, .token = options_.token};
+      request.resume_from = int64_t(partial.size());
+      if (request.resume_from > 0) request.headers.push_back("If-Range: " + announced.etag);
+      request.begin = [&](int, int64_t from) { partial.begin_at(uint64_t(from)); };
+      request.on_data = [&](std::string_view bytes) { partial.write(bytes); };
+      const hub::Response answer = hub::perform(request);
+      check_status(answer);
+      const Version came = version_of(answer);
+      if (request.resume_from > 0 && came.etag != announced.etag) {
+        announced = came;
+        partial.begin_at(0);
+        throw hub::NetworkError("the file changed while it was fetched");
+      }
+      if (!came.size.empty() && came.size != std::to_string(partial.size()))
+        throw hub::NetworkError(str("only ", partial.size(), " of ", came.size, " bytes came"));
+      return came;
+    });
+    partial.sync();
+    files::rename(aside, copy_);
+    log::info("fetched ", url_, " into ", folder_.string());
+    return out;
+  }
+
+  std::string url_;
+  const RemoteOptions& options_;
+  std::string where_, name_;
+  fs::path folder_, copy_;
+};
+
+// "hf://datasets/owner/name@revision/data/*.parquet"
+std::vector<fs::path> hub_files(const std::string& name, const std::string& where) {
+  constexpr std::string_view scheme = "hf://datasets/";
+  const size_t owner_end = name.starts_with(scheme) ? name.find('/', scheme.size()) : std::string::npos;
+  const size_t name_end = owner_end == std::string::npos ? owner_end : name.find('/', owner_end + 1);
+  if (name_end == std::string::npos || name_end + 1 == name.size())
+    refuse(where, "'" + name + "' names no file of a dataset",
+           "write hf://datasets/owner/name/file.jsonl; for a whole dataset give type: owner/name");
+  std::string dataset = name.substr(scheme.size(), name_end - scheme.size()), revision = "main";
+  const std::string pattern = name.substr(name_end + 1);
+  if (const size_t at = dataset.find('@'); at != std::string::npos) {
+    revision = dataset.substr(at + 1);
+    dataset.resize(at);
+  }
+  const auto is_meant = [&](std::string_view file) { return file == pattern || is_match(std::string(file), pattern); };
+  const fs::path folder = hub::resolve_dataset(dataset, where, is_meant, revision);
+  std::vector<fs::path> out;
+  for (const fs::path& file : files::list_files_below(folder))
+    if (is_meant(file.generic_string())) out.push_back(folder / file);
+  if (out.empty())
+    refuse(where, "no file of '" + dataset + "' matches '" + pattern + "'",
+           "https://huggingface.co/datasets/" + dataset + "/tree/" + revision + " lists its files");
+  return out;
+}
+
+}  // namespace
+
+RemoteOptions remote_options(const MixtureConfig& mixture) {
+  RemoteOptions out;
+  out.cache = hub::expand_home(mixture.cache_dir);
+  out.keeps = mixture.cache_remote_files;
+  out.expiry_seconds = mixture.cache_expiry_seconds;
+  out.retries = mixture.cloud_max_retries;
+  out.retry_seconds = mixture.cloud_retry_delay;
+  out.token = text_in(mixture.dask_storage_options, "token");
+  return out;
+}
+
+bool is_remote(std::string_view name) { return name.find("://") != std::string_view::npos; }
+
+std::vector<fs::path> local_copies(const std::string& name, const RemoteOptions& options, const std::string& where) {
+  const bool is_web = name.starts_with("https://") || name.starts_with("http://");
+  if (!is_web && !name.starts_with("hf://"))
+    refuse(where, "reading '" + name + "' is not built yet", "https:// and hf:// are read; copy other files here");
+  if (!options.keeps)
+    refuse(where, "reading '" + name + "' without keeping a copy is not built yet",
+           "leave mixture.cache_remote_files out, or set it to true");
+  if (!is_web) return hub_files(name, where);
+  return {WebFile(name, options, where).fetched()};
+}
+
+}  // namespace easydel::data

@@ -1,0 +1,31 @@
+// Files of data_files that are elsewhere: https://, and hf://datasets/owner/name/file. They are fetched once and kept.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "easydel/data/mixture_config.h"
+
+namespace easydel::data {
+
+struct RemoteOptions {
+  std::filesystem::path cache;     // copies are in its folder remote/; those of hf:// in Hugging Face's own cache
+  bool keeps = true;               // cache_remote_files
+  int64_t expiry_seconds = 86400;  // a copy is used so long before the server is asked whether the file has changed
+  int64_t retries = 3;             // after the first try fails
+  double retry_seconds = 0.1;      // before the first retry; each further one waits twice as long
+  std::string token;               // sent as a bearer token to the address's own host; empty: none
+};
+RemoteOptions remote_options(const MixtureConfig& mixture);
+
+bool is_remote(std::string_view name);  // it has a scheme
+
+// Copies of the file, or of all files that a pattern of hf:// matches, by name. Safe with other processes that do the
+// same. UserError "where: ...": it is not there, not allowed, cannot be reached, or has a scheme that is not read.
+std::vector<std::filesystem::path> local_copies(const std::string& name, const RemoteOptions& options,
+                                                const std::string& where);
+
+}  // namespace easydel::data

@@ -1,0 +1,80 @@
+"""A web server for tests: serves the files of FOLDER on a free port of this machine, which it prints.
+
+Arguments: FOLDER LOG. A file's name asks for misbehaviour: "broken..." ends half-way at the first try, "busy..." answers
+503 twice, "secret..." wants the token "open", "whole..." knows no ranges, "changing..." is another file after each
+interruption, "headless..." takes no HEAD. The log gets a line for each request: method, path, range, If-Range.
+"""
+import hashlib
+import os
+import socket
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+ROOT, LOG = sys.argv[1:3]
+tries = {}
+
+
+class Web(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        pass
+
+    def refuse(self, status):
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_HEAD(self):
+        self.serve()
+
+    def do_GET(self):
+        self.serve()
+
+    def serve(self):
+        name = os.path.basename(self.path.split("?")[0])
+        with open(LOG, "a") as log:
+            log.write(f"{self.command} {self.path} {self.headers.get('Range', '-')}\n")
+        if not os.path.exists(os.path.join(ROOT, name)):
+            return self.refuse(404)
+        if name.startswith("secret") and self.headers.get("Authorization") != "Bearer open":
+            return self.refuse(403)
+        if name.startswith("headless") and self.command == "HEAD":
+            return self.refuse(405)
+        key = (name, self.command)
+        tries[key] = tries.get(key, 0) + 1
+        if name.startswith("busy") and self.command == "GET" and tries[key] <= 2:
+            return self.refuse(503)
+        with open(os.path.join(ROOT, name), "rb") as file:
+            data = file.read()
+        if name.startswith("changing") and tries.get((name, "GET"), 0) > 1:
+            data = data.replace(b"a", b"b")
+        etag = '"' + hashlib.sha1(data).hexdigest() + '"'
+        begin = 0
+        if self.headers.get("Range") and not name.startswith("whole"):
+            begin = int(self.headers["Range"].split("=")[1].split("-")[0])
+            if self.headers.get("If-Range", etag) != etag and not name.startswith("changing"):
+                begin = 0
+        self.send_response(206 if begin else 200)
+        self.send_header("ETag", etag)
+        if begin:
+            self.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
+        self.send_header("Content-Length", str(len(data) - begin))
+        self.end_headers()
+        if self.command == "HEAD":
+            return None
+        data = data[begin:]
+        if name.startswith(("broken", "changing", "whole")) and tries[key] == 1:
+            self.wfile.write(data[: len(data) // 2])
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_RDWR)
+            self.close_connection = True
+            return None
+        self.wfile.write(data)
+
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Web)
+print(server.server_address[1], flush=True)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+sys.stdin.read()  # ends with the test
