@@ -22,7 +22,7 @@ namespace {
 
 struct Totals {
   int64_t schedules = 0, preempted = 0, recomputed = 0, hits = 0, hits_in_pages = 0, copies = 0, cut = 0, passed = 0,
-          aborted = 0, accepted = 0, rejected = 0, drafted = 0;
+          aborted = 0, accepted = 0, rejected = 0, drafted = 0, overlapped = 0;
 };
 
 // Runs the requests by a random schedule.
@@ -38,6 +38,7 @@ void run_schedule(EngineSetup setup, const std::shared_ptr<models::Model>& draft
   config.num_speculative_tokens = random.chance(50) ? random.from(1, 8) : 0;
   config.prompt_lookup_min = 1;
   if (config.num_speculative_tokens > 0 && seed % 2 == 1) setup.draft = draft;
+  config.overlap_execution = seed % 4 != 0, config.async_scheduling = seed % 3 != 0;
   const tensor::Threads threads(random.chance(30) ? 2 : 1);
   // Of the order of the longest request, which the scheduler must be able to hold.
   const int64_t pages = (200 + config.page_size - 1) / config.page_size + random.from(0, 2);
@@ -71,12 +72,16 @@ void run_schedule(EngineSetup setup, const std::shared_ptr<models::Model>& draft
   }
   for (size_t i = 0; i < requests.size(); ++i)
     ASSERT_EQ(found[i], expected[i]) << "schedule " << seed << ", request " << i << ", pages of " << config.page_size;
+  // A step that overlaps may compute what has ended.
+  while (engine->step()) {
+  }
   const EngineMetrics metrics = engine->metrics();
   const StepCounts counts = engine->counts();
   ++totals.schedules;
   totals.preempted += metrics.preemptions, totals.recomputed += metrics.recomputed_tokens;
   totals.hits += metrics.cached_prompt_tokens, totals.hits_in_pages += counts.hits_in_pages;
   totals.accepted += metrics.accepted_draft_tokens;
+  totals.overlapped += engine->info().options.scheduler.steps_in_flight > 1;
   if (setup.draft) totals.drafted += metrics.draft_tokens;
   totals.rejected += metrics.draft_tokens - metrics.accepted_draft_tokens;
   totals.copies += counts.copied_pages, totals.cut += counts.cut_prompts, totals.passed += counts.passed_pages;
@@ -107,6 +112,7 @@ TEST_P(SameBits, AloneAndInEverySchedule) {
   // A run counts only if everything happened that can happen to this model.
   EXPECT_GT(totals.recomputed, 0);
   EXPECT_GT(totals.cut, 0);
+  EXPECT_GT(totals.overlapped, 0);
   EXPECT_GT(totals.aborted, 0);
   const CacheLayout layout = StepEngine(setup(16, 16)).info().options.layout;
   const bool states = layout.state_group() >= 0;

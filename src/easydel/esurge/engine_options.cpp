@@ -71,7 +71,9 @@ EngineOptions engine_options(const EsurgeConfig& config, const ModelLimits& mode
   scheduler.policy = config.scheduling_policy;
   scheduler.prefix_caching = config.enable_prefix_caching;
   scheduler.window_aware_admission = config.enable_window_aware_runtime_cap;
-  scheduler.steps_in_flight = config.overlap_execution ? 2 : 1;
+  // Which drafts a step accepts decides what the next one computes.
+  const bool overlapped = config.overlap_execution && config.async_scheduling && config.num_speculative_tokens == 0;
+  scheduler.steps_in_flight = overlapped ? 2 : 1;
   scheduler.idle_reset_seconds = config.idle_reset_seconds;
   scheduler.idle_reset_min_interval = config.idle_reset_min_interval;
   return out;

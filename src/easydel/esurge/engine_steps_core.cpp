@@ -9,8 +9,11 @@
 namespace easydel::esurge {
 namespace {
 
-// Draws from the rows as long as what is drawn is what was speculated.
-void choose(Draw& draw) try {
+// Draws from the rows as long as what is drawn is what was speculated. `accept`: what follows from the tokens is found
+// out at once.
+void choose(Draw& draw, bool accept) try {
+  draw.dropped = draw.answer->ended();
+  if (draw.dropped) return;
   if (draw.request->prepared.is_scored()) {
     draw.result.tokens = {draw.request->add_score(draw.rows[0])};
     return;
@@ -19,13 +22,28 @@ void choose(Draw& draw) try {
     draw.request->beams->add_scores(draw.result.id.choice, draw.answer->beam_scores(draw.rows[0]));
     return;
   }
+  if (!accept) {
+    draw.result.tokens = {draw.answer->choose(draw.rows[0])};
+    draw.open = true;
+    return;
+  }
   const std::vector<TokenId>& drafts = draw.answer->drafts();
   for (size_t i = 0; i < draw.rows.size(); ++i) {
     const TokenId token = draw.answer->choose(draw.rows[i]);
+    draw.answer->accept(draw.rows[i]);
     draw.result.tokens.push_back(token);
     if (draw.answer->ended() || i + 1 == draw.rows.size() || token != drafts[i]) break;
   }
   draw.result.stopped = draw.answer->stopped();
+} catch (const std::exception& error) {
+  draw.error = error.what();
+}
+
+void accept(Draw& draw) try {
+  draw.open = false;
+  draw.answer->accept(draw.rows[0]);
+  draw.result.stopped = draw.answer->stopped();
+  draw.answer->prepare_mask();
 } catch (const std::exception& error) {
   draw.error = error.what();
 }
@@ -99,24 +117,24 @@ void StepEngine::Parts::release_draft_pages() {
 }
 
 // Everything that a plan refers to is copied, because a later plan may change it.
-void StepEngine::Parts::plan_sequences(const StepPlan& plan) {
-  sequences.clear(), requests.clear();
-  for (const PageOp& op : plan.before) counts.copied_pages += op.kind == PageOp::Kind::copy;
-  for (const StepEntry& entry : plan.entries) {
-    const auto& request = requests.emplace_back(live.at(entry.id.request));
+void StepEngine::Parts::plan_sequences(Step& step) {
+  for (const PageOp& op : step.plan.before) counts.copied_pages += op.kind == PageOp::Kind::copy;
+  for (const StepEntry& entry : step.plan.entries) {
+    const auto& request = step.requests.emplace_back(live.at(entry.id.request));
     if (!request->admitted) {
       request->admitted = now();
       metrics.queue_seconds.observe(*request->admitted - request->arrived);
     }
     const std::vector<TokenId>& tokens = request->answers[size_t(entry.id.choice)]->tokens();
-    RunSequence& run = sequences.emplace_back();
+    RunSequence& run = step.sequences.emplace_back();
     run.begin = entry.begin;
     const int64_t known = entry.begin + entry.tokens - entry.drafts;
-    run.tokens.assign(tokens.begin() + entry.begin, tokens.begin() + known);
+    // The last one may come from the step that runs now.
+    run.tokens.assign(tokens.begin() + entry.begin, tokens.begin() + std::min(known, int64_t(tokens.size())));
     const std::vector<TokenId>& drafts = request->answers[size_t(entry.id.choice)]->drafts();
     run.tokens.insert(run.tokens.end(), drafts.begin(), drafts.begin() + entry.drafts);
     run.prompt = request->prepared.prompt_tokens();
-    run.known = int64_t(tokens.size());
+    run.known = std::max(int64_t(tokens.size()), known);
     run.adapter = request->adapter;
     run.tables = scheduler.pages(entry.id).tables;
     run.draws = entry.draws > 0 ? 1 + entry.drafts : 0;
@@ -127,69 +145,92 @@ void StepEngine::Parts::plan_sequences(const StepPlan& plan) {
   }
 }
 
-void StepEngine::Parts::on_prompt_rows(size_t first, std::span<const ScoredRow> rows) {
+Step StepEngine::Parts::plan() {
+  Step step;
+  const std::lock_guard lock(mutex);
+  step.plan = scheduler.schedule(now());
+  plan_sequences(step);
+  due |= std::exchange(aborted, false);
+  take_ended();
+  return step;
+}
+
+void StepEngine::Parts::complete(Step& step) const {
+  for (size_t i = 0; i < step.sequences.size(); ++i) {
+    const StepEntry& entry = step.plan.entries[i];
+    RunSequence& run = step.sequences[i];
+    if (int64_t(run.tokens.size()) == entry.tokens) continue;
+    const std::vector<TokenId>& tokens = step.requests[i]->answers[size_t(entry.id.choice)]->tokens();
+    const auto next = size_t(entry.begin) + run.tokens.size();
+    // None has come if its request has failed; what is computed is dropped then.
+    run.tokens.push_back(next < tokens.size() ? tokens[next] : 0);
+  }
+}
+
+void StepEngine::Parts::on_prompt_rows(const Step& step, size_t first, std::span<const ScoredRow> rows) {
+  wait_for_side();
   // Rows of one request come in order, and those of different requests are independent.
   std::map<LiveRequest*, std::vector<const ScoredRow*>> by_request;
-  for (const ScoredRow& row : rows) by_request[requests[first + row.sequence].get()].push_back(&row);
+  for (const ScoredRow& row : rows) by_request[step.requests[first + row.sequence].get()].push_back(&row);
   std::vector<std::pair<LiveRequest*, std::vector<const ScoredRow*>>> tasks(by_request.begin(), by_request.end());
   runner.share(int64_t(tasks.size()), [&](int64_t task) {
     for (const ScoredRow* row : tasks[size_t(task)].second) tasks[size_t(task)].first->add_prompt_row(*row);
   });
 }
 
-void StepEngine::Parts::on_draw_rows(size_t first, std::span<const StepEntry> entries,
-                                     std::span<const ScoredRow> rows) {
+void StepEngine::Parts::on_draw_rows(Step& step, size_t first, size_t count, std::span<const ScoredRow> rows) {
+  wait_for_side();
   size_t at = 0;
-  const size_t before = draws.size();
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const StepEntry& entry = entries[i];
+  const size_t before = step.draws.size();
+  for (size_t i = first; i < first + count; ++i) {
+    const StepEntry& entry = step.plan.entries[i];
     if (entry.draws == 0) continue;
     const std::span<const ScoredRow> own = rows.subspan(at, size_t(1 + entry.drafts));
     at += own.size();
     for (int64_t c = 0; c < entry.draws; ++c) {
-      LiveRequest& request = *requests[first + i];
+      LiveRequest& request = *step.requests[i];
       const SequenceId id{entry.id.request, entry.id.choice + c};
-      draws.push_back({&request, request.answers[size_t(id.choice)].get(), own, {id, {}, false, false}, {}});
+      step.draws.push_back({&request, request.answers[size_t(id.choice)].get(), own, {id, {}, false, false}, {}});
     }
   }
-  runner.share(int64_t(draws.size() - before), [&](int64_t task) { choose(draws[before + size_t(task)]); });
+  runner.share(int64_t(step.draws.size() - before),
+               [&](int64_t task) { choose(step.draws[before + size_t(task)], !plans_ahead()); });
 }
 
 // One pass over entries [first, first + count) of the plan.
-void StepEngine::Parts::run_entries(const StepPlan& plan, size_t first, size_t count, std::span<const PageOp> before,
+void StepEngine::Parts::run_entries(Step& step, size_t first, size_t count, std::span<const PageOp> before,
                                     std::span<const PageOp> after) {
-  runner.run(
-      before, std::span(sequences).subspan(first, count), after,
-      [&](std::span<const ScoredRow> rows) { on_prompt_rows(first, rows); },
-      [&](std::span<const ScoredRow> rows) {
-        on_draw_rows(first, std::span(plan.entries).subspan(first, count), rows);
-      });
+  step.scores.push_back(runner.run(
+      before, std::span(step.sequences).subspan(first, count), after,
+      [&](std::span<const ScoredRow> rows) { on_prompt_rows(step, first, rows); },
+      [&](std::span<const ScoredRow> rows) { on_draw_rows(step, first, count, rows); }));
 }
 
-void StepEngine::Parts::run(const StepPlan& plan) {
-  draws.clear();
+void StepEngine::Parts::run(Step& step) {
+  const StepPlan& plan = step.plan;
   try {
-    return run_entries(plan, 0, plan.entries.size(), plan.before, plan.after);
+    return run_entries(step, 0, plan.entries.size(), plan.before, plan.after);
   } catch (const std::exception& error) {
-    failed = true;
+    wait_for_side();
+    step.failed = true;
     if (plan.entries.size() == 1 || options.layout.state_group() >= 0) {
       // A pass that fails leaves states between two tokens, so none of the sequences can go on.
-      for (const auto& request : requests) fail(*request, error.what());
+      for (const auto& request : step.requests) fail(*request, error.what());
       return;
     }
   }
   // Keys are written once more with the same bits, so each sequence is tried by itself.
   for (size_t i = 0; i < plan.entries.size(); ++i) try {
-      run_entries(plan, i, 1, {}, {});
+      run_entries(step, i, 1, {}, {});
     } catch (const std::exception& error) {
-      fail(*requests[i], error.what());
+      fail(*step.requests[i], error.what());
     }
 }
 
 // The beams of requests whose scores are all there now.
-std::vector<StepEngine::Parts::BeamsToContinue> StepEngine::Parts::advance_beams() {
+std::vector<StepEngine::Parts::BeamsToContinue> StepEngine::Parts::advance_beams(const Step& step) {
   std::vector<BeamsToContinue> out;
-  for (const Draw& draw : draws)
+  for (const Draw& draw : step.draws)
     if (LiveRequest& request = *draw.request;
         request.beams && request.error.empty() && draw.error.empty() && request.beams->has_all_scores())
       out.push_back({&request, request.beams->advance()});
@@ -225,8 +266,8 @@ void StepEngine::Parts::count_tokens(LiveRequest& request, int64_t count) {
   request.changed = true;
 }
 
-std::vector<StepResult> StepEngine::Parts::results(const StepPlan& plan) {
-  for (Draw& draw : draws) {
+std::vector<StepResult> StepEngine::Parts::results(Step& step) {
+  for (Draw& draw : step.draws) {
     if (!draw.error.empty()) fail(*draw.request, draw.error);
     const Answer::Measured measured = draw.answer->take_measured();
     for (const double seconds : measured.mask_seconds) metrics.mask_seconds.observe(seconds);
@@ -242,12 +283,16 @@ std::vector<StepResult> StepEngine::Parts::results(const StepPlan& plan) {
   }
   std::vector<StepResult> out;
   size_t at = 0;
-  for (size_t i = 0; i < plan.entries.size(); ++i) {
-    const StepEntry& entry = plan.entries[i];
+  for (size_t i = 0; i < step.plan.entries.size(); ++i) {
+    const StepEntry& entry = step.plan.entries[i];
     for (int64_t c = 0; c < entry.draws; ++c) {
       StepResult result{{entry.id.request, entry.id.choice + c}, {}, false, true};
-      if (at < draws.size() && draws[at].result.id == result.id) result = std::move(draws[at++].result);
-      if (!requests[i]->error.empty()) result = {result.id, {}, false, true};
+      if (at < step.draws.size() && step.draws[at].result.id == result.id) {
+        Draw& draw = step.draws[at++];
+        if (draw.dropped) continue;
+        result = std::move(draw.result);
+      }
+      if (!step.requests[i]->error.empty()) result = {result.id, {}, false, true};
       out.push_back(std::move(result));
     }
   }
@@ -300,47 +345,77 @@ void StepEngine::Parts::deliver() {
   touched.clear();
 }
 
+void StepEngine::Parts::handle(Step& step) {
+  for (Draw& draw : step.draws)
+    if (draw.open) accept(draw);
+  const auto beams = advance_beams(step);
+  const std::lock_guard lock(mutex);
+  for (const auto& request : step.requests)
+    if (std::ranges::find(touched, request) == touched.end()) touched.push_back(request);
+  scheduler.finish(results(step));
+  continue_beams(beams);
+  for (const auto& request : step.requests)
+    if (!request->error.empty()) scheduler.abort(request->id);
+  failed |= step.failed;
+  // A plan that is computed now may use them.
+  if (failed && scheduler.unfinished() == 0) {
+    forget_pages();
+    failed = false;
+  }
+  counts.draft_bytes = draft ? draft->resident_bytes() : 0;
+  take_ended();
+  if (step.plan.entries.empty()) return;
+  ++counts.steps, ++metrics.steps;
+  metrics.batch_size = int64_t(step.plan.entries.size());
+  metrics.step_tokens.observe(double(step.plan.tokens));
+  metrics.step_seconds.observe(step.seconds);
+  if (setup.config.runner_verbose)
+    log::info("esurge: step ", counts.steps, ": ", step.plan.entries.size(), " sequences, ", step.plan.tokens,
+              " tokens, ", 1e3 * step.seconds, " ms");
+}
+
+void StepEngine::Parts::handle_computed() {
+  if (!computed) return;
+  Step step = std::move(*computed);
+  computed.reset();
+  handle(step);
+}
+
+// With plans_ahead() `side` handles the last step and plans the next one while this one computes, else it sends the
+// outputs of the last one at most. A step without entries ends the overlap: nothing is unfinished after it.
 bool StepEngine::step() {
   Parts& p = *parts_;
-  StepPlan plan;
-  bool due = false;
-  p.propose_drafts();
-  {
-    const std::lock_guard lock(p.mutex);
-    plan = p.scheduler.schedule(p.now());
-    p.plan_sequences(plan);
-    due = std::exchange(p.aborted, false);
-    p.take_ended();
+  if (!p.planned) {
+    p.handle_computed();
+    p.propose_drafts();
+    p.planned = p.plan();
+    p.release_draft_pages();
   }
-  p.release_draft_pages();
+  Step step = *std::exchange(p.planned, std::nullopt);
+  p.complete(step);
+  const bool computes = !step.plan.entries.empty(), overlaps = computes && p.side;
+  if (overlaps)
+    p.side->start([&p] {
+      p.handle_computed();
+      // After a failure the next plan waits until nothing refers to pages that are forgotten.
+      if (p.plans_ahead() && !p.failed) p.planned = p.plan();
+      p.deliver();
+    });
   const Clock::time_point began = Clock::now();
-  p.run(plan);
-  const auto beams = p.advance_beams();
-  {
-    const std::lock_guard lock(p.mutex);
-    for (const auto& request : p.requests)
-      if (std::ranges::find(p.touched, request) == p.touched.end()) p.touched.push_back(request);
-    const std::vector<StepResult> results = p.results(plan);
-    p.scheduler.finish(results);
-    p.continue_beams(beams);
-    for (const auto& request : p.requests)
-      if (!request->error.empty()) p.scheduler.abort(request->id);
-    if (std::exchange(p.failed, false)) p.forget_pages();
-    p.counts.draft_bytes = p.draft ? p.draft->resident_bytes() : 0;
-    p.take_ended();
-    if (!plan.entries.empty()) {
-      ++p.counts.steps, ++p.metrics.steps;
-      p.metrics.batch_size = int64_t(plan.entries.size());
-      p.metrics.step_tokens.observe(double(plan.tokens));
-      p.metrics.step_seconds.observe(seconds_since(began));
-      if (p.setup.config.runner_verbose)
-        log::info("esurge: step ", p.counts.steps, ": ", plan.entries.size(), " sequences, ", plan.tokens, " tokens, ",
-                  1e3 * seconds_since(began), " ms");
-    }
+  p.run(step);
+  step.seconds = seconds_since(began);
+  if (overlaps) p.side->finish();
+  if (overlaps && p.plans_ahead()) {
+    p.computed = std::move(step);
+    return true;
   }
-  due |= !p.touched.empty();
-  p.deliver();
-  return due || !plan.entries.empty();
+  bool due = std::exchange(p.due, false);
+  p.handle_computed();
+  p.handle(step);
+  due |= !p.touched.empty() || p.due;
+  // While a next step is to come, it sends them.
+  if (!overlaps || requests() == 0) p.deliver();
+  return due || computes;
 }
 
 }  // namespace easydel::esurge

@@ -1,4 +1,4 @@
-// The keys of the section `esurge`, the paged inference engine. The engine itself is not built yet.
+// The keys of the section `esurge`, the paged inference engine.
 #pragma once
 
 #include <array>
@@ -123,10 +123,17 @@ struct EsurgeConfig {
         field<&C::auto_shard_model>("Shard the model while it is loaded."),
         field<&C::sharding_axis_dims>("Size of each mesh axis while serving, as sharding.axis_dims."),
         field<&C::compile_runner>("Compile the model runner.", compiler),
-        field<&C::async_scheduling>("Schedule the next step while the device computes."),
+        field<&C::async_scheduling>(
+            "With overlap_execution, plan the next step while one computes. An answer that a stop string or an end "
+            "token ends is then computed for one more step, which is dropped. No effect with num_speculative_tokens: "
+            "what is accepted decides what comes next."),
         field<&C::runner_verbose>("Log each step."),
         field<&C::verbose>("Log more."),
-        field<&C::overlap_execution>("Overlap consecutive steps."),
+        field<&C::overlap_execution>(
+            "Use a second thread while a step computes: it sends the outputs of the step before and, with "
+            "async_scheduling, finds out what follows from that step's tokens (text, stops, log-probabilities, masks) "
+            "and plans the next one. Answers stay the same. It pays if a core is free beside the threads of the "
+            "kernels."),
         field<&C::sampler_metrics>("Measure the time of the sampler."),
         field<&C::data_parallelism_axis>("Mesh axis that requests are distributed over."),
         field<&C::esurge_name>("Name under which the model is served."),

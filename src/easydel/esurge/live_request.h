@@ -43,8 +43,13 @@ class Answer {
   std::vector<float> beam_scores(const ScoredRow& row) const;
   // Only in a beam search: the beam goes on from other tokens.
   void set_tokens(std::vector<TokenId> tokens) { tokens_ = std::move(tokens); }
-  // Chooses the next token from a row and adds it. UserError: the row or the constraint allows none.
+  // Chooses the next token from a row and adds it. UserError: the constraint allows none.
   TokenId choose(const ScoredRow& row);
+  // What follows from the token that was chosen last, from this row: its log-probabilities, the text, and whether it is
+  // the end. UserError: the scores are not numbers; the token is taken back then.
+  void accept(const ScoredRow& row);
+  // Makes the mask of the next token, if there is a constraint, so that choose() need not.
+  void prepare_mask();
   // The tokens that are speculated for the next step, in which `rows` tokens are computed without any.
   const std::vector<TokenId>& propose(int64_t rows);
   const std::vector<TokenId>& drafts() const { return drafts_; }
@@ -70,7 +75,6 @@ class Answer {
   CompletionOutput output(bool all);
 
  private:
-  void accept(TokenId token);
   // What choose() looks at: `logits` themselves, or memory of this thread.
   std::span<const float> processed(std::span<const float> logits, std::span<const TokenId> history) const;
   TokenId pick(std::span<const float> scores, size_t position) const;
@@ -79,6 +83,7 @@ class Answer {
   int64_t choice_, vocabulary_;
   bool measures_;
   Measured measured_;
+  std::shared_ptr<AllowedMasks> masks_;  // null: there is no constraint
   generation::Chain chain_;
   std::vector<TokenId> tokens_;
   std::optional<generation::AnswerText> text_;  // if the request wants text
@@ -113,7 +118,7 @@ struct LiveRequest {
   std::string fingerprint = {};                           // of what answers it
   std::shared_ptr<const nn::LoadedAdapter> adapter = {};  // that it began with; null: none
   int64_t unended = 0, preemptions = 0, cached_tokens = 0, update_seq = 0;
-  bool timed_out = false, changed = false, prompt_shown = false;
+  bool timed_out = false, changed = false, prompt_shown = false, end_shown = false;
   double arrived = 0;
   std::optional<double> admitted, first_token, last_token;
 

@@ -25,7 +25,8 @@ Answer::Answer(const PreparedRequest& prepared, int64_t choice, std::shared_ptr<
       choice_(choice),
       vocabulary_(vocabulary),
       measures_(measures),
-      chain_(prepared.chain(vocabulary, measured_.mask_seconds)),
+      masks_(prepared.masks(vocabulary, measured_.mask_seconds)),
+      chain_(prepared.chain(vocabulary, masks_)),
       tokens_(prepared.scheduled.prompt),
       draft_count_(lookup.max_drafts, lookup.price) {
   const SamplingParams& sampling = prepared.request.sampling;
@@ -91,16 +92,19 @@ TokenId Answer::choose(const ScoredRow& row) {
   const SamplingParams& sampling = prepared_.request.sampling;
   const std::span<const float> scores = processed(row.logits, tokens_);
   const TokenId token = pick(scores, tokens_.size());
-  const float logprob = row_logprob(row.logits, token);
-  // One NaN or infinity in the row shows in every log-probability of it.
-  if (!std::isfinite(logprob) && !prepared_.config.remove_invalid_values) refuse_scores();
-  cumulative_logprob_ += double(logprob);
-  if (measures_) measured_.entropies.push_back(row_entropy(row.logits)), measured_.surprises.push_back(-logprob);
-  if (sampling.logprobs)
-    logprobs_.push_back(row_logprobs(sampling.logprobs_mode == LogprobsMode::processed ? scores : row.logits,
-                                     *sampling.logprobs, token));
-  accept(token);
+  // These scores are gone when accept() is called.
+  if (sampling.logprobs && sampling.logprobs_mode == LogprobsMode::processed)
+    logprobs_.push_back(row_logprobs(scores, *sampling.logprobs, token));
+  tokens_.push_back(token);
   return token;
+}
+
+void Answer::prepare_mask() {
+  if (masks_ && !ended()) try {
+      masks_->prepare(tokens_);
+    } catch (const UserError&) {
+      // choose() meets the same error.
+    }
 }
 
 Answer::Measured Answer::take_measured() {
@@ -110,8 +114,20 @@ Answer::Measured Answer::take_measured() {
   return out;
 }
 
-void Answer::accept(TokenId token) {
-  tokens_.push_back(token);
+void Answer::accept(const ScoredRow& row) {
+  const SamplingParams& sampling = prepared_.request.sampling;
+  const TokenId token = tokens_.back();
+  const float logprob = row_logprob(row.logits, token);
+  // One NaN or infinity in the row shows in every log-probability of it.
+  if (!std::isfinite(logprob) && !prepared_.config.remove_invalid_values) {
+    tokens_.pop_back();
+    logprobs_.resize(std::min(logprobs_.size(), size_t(generated())));
+    refuse_scores();
+  }
+  cumulative_logprob_ += double(logprob);
+  if (measures_) measured_.entropies.push_back(row_entropy(row.logits)), measured_.surprises.push_back(-logprob);
+  if (sampling.logprobs && sampling.logprobs_mode != LogprobsMode::processed)
+    logprobs_.push_back(row_logprobs(row.logits, *sampling.logprobs, token));
   if (prepared_.is_end(token)) {
     end(FinishReason::stop);
     if (stop_reason_.index() == 0) stop_reason_ = token;
@@ -209,7 +225,7 @@ void LiveRequest::end(const SequenceEnd& end) {
 }
 
 bool LiveRequest::has_output() const {
-  if (unended == 0) return true;
+  if (unended == 0) return !end_shown;
   const SamplingParams& sampling = prepared.request.sampling;
   return changed && !beams && sampling.output_kind != OutputKind::final_only && sampling.choices_drawn() == sampling.n;
 }
@@ -248,7 +264,7 @@ void LiveRequest::parse(CompletionOutput& output) const {
 
 RequestOutput LiveRequest::output(double now) {
   RequestOutput out;
-  out.finished = unended == 0;
+  out.finished = end_shown = unended == 0;
   out.request_id = prepared.request.request_id;
   out.prompt = prepared.prompt;
   out.prompt_token_ids = prepared.scheduled.prompt;

@@ -42,7 +42,7 @@ struct RunSequence {
 struct ScoredRow {
   size_t sequence = 0;            // index in the list that runs
   int64_t position = 0;           // of the token in its sequence; these are scores of the next one
-  std::span<const float> logits;  // [vocabulary], valid during the call
+  std::span<const float> logits;  // [vocabulary], valid as long as ModelRunner::run() says
 };
 
 struct ModelFacts {
@@ -74,9 +74,10 @@ class ModelRunner {
   using OnRows = std::function<void(std::span<const ScoredRow> rows)>;
   // Applies `before`, runs the sequences in one pass (a few, if frequencies of positions depend on lengths), applies
   // `after`. on_prompt gets the rows of prompts, some at a time; then on_draws gets all rows that tokens are drawn
-  // from, in the order of the sequences.
-  void run(std::span<const PageOp> before, std::span<const RunSequence> sequences, std::span<const PageOp> after,
-           const OnRows& on_prompt, const OnRows& on_draws);
+  // from, in the order of the sequences. Those of on_prompt are valid during the call, those of on_draws as long as
+  // what run() returns lives.
+  std::shared_ptr<const void> run(std::span<const PageOp> before, std::span<const RunSequence> sequences,
+                                  std::span<const PageOp> after, const OnRows& on_prompt, const OnRows& on_draws);
 
   // Seconds of a pass over a prompt of so many tokens, which uses the first pages of each group and gives their memory
   // back. Between two run().

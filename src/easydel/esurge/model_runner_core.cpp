@@ -207,8 +207,9 @@ void ModelRunner::Parts::run_pass(std::span<const Piece> pieces, std::span<const
   if (!of_draws.empty()) drawn.push_back(score_apart(draw_rows, std::move(of_draws)));
 }
 
-void ModelRunner::run(std::span<const PageOp> before, std::span<const RunSequence> sequences,
-                      std::span<const PageOp> after, const OnRows& on_prompt, const OnRows& on_draws) {
+std::shared_ptr<const void> ModelRunner::run(std::span<const PageOp> before, std::span<const RunSequence> sequences,
+                                             std::span<const PageOp> after, const OnRows& on_prompt,
+                                             const OnRows& on_draws) {
   const c10::InferenceMode no_gradient;
   apply(*parts_->storage, before);
   const int64_t turning = facts_.restart_length > 0 ? 0 : facts_.turning_length;
@@ -218,13 +219,18 @@ void ModelRunner::run(std::span<const PageOp> before, std::span<const RunSequenc
     if (passes.size() < pieces.size()) passes.resize(pieces.size());
     for (size_t i = 0; i < pieces.size(); ++i) passes[i].push_back(pieces[i]);
   }
-  std::vector<Parts::Scores> drawn;
-  for (const std::vector<Piece>& pieces : passes) parts_->run_pass(pieces, sequences, on_prompt, drawn);
+  struct Kept {
+    std::vector<Parts::Scores> drawn;
+    std::vector<ScoredRow> rows;
+  };
+  const auto kept = std::make_shared<Kept>();
+  for (const std::vector<Piece>& pieces : passes) parts_->run_pass(pieces, sequences, on_prompt, kept->drawn);
   apply(*parts_->storage, after);
-  std::vector<ScoredRow> rows;
-  for (const Parts::Scores& scores : drawn) rows.insert(rows.end(), scores.rows.begin(), scores.rows.end());
+  auto& rows = kept->rows;
+  for (const Parts::Scores& scores : kept->drawn) rows.insert(rows.end(), scores.rows.begin(), scores.rows.end());
   std::ranges::stable_sort(rows, {}, [](const ScoredRow& row) { return std::pair{row.sequence, row.position}; });
   if (!rows.empty()) on_draws(rows);
+  return kept;
 }
 
 }  // namespace easydel::esurge

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "easydel/esurge/constraint_cache.h"
@@ -16,6 +19,24 @@
 #include "easydel/text/render_chat.h"
 
 namespace easydel::esurge {
+
+// The masks of one answer's constraint.
+class AllowedMasks {
+ public:
+  // The seconds that each mask took are appended to `seconds`, which must outlive it.
+  AllowedMasks(generation::AllowedTokens make, std::vector<double>& seconds)
+      : make_(std::move(make)), seconds_(seconds) {}
+  // As generation::AllowedTokens; valid until the next call.
+  std::span<const uint64_t> allowed(std::span<const TokenId> before);
+  // Makes the mask that the next allowed() is asked for.
+  void prepare(std::span<const TokenId> before);
+
+ private:
+  generation::AllowedTokens make_;
+  std::vector<double>& seconds_;
+  std::optional<size_t> prepared_for_;  // number of tokens before the mask that is made; none: it is not
+  std::span<const uint64_t> prepared_;
+};
 
 struct PreparedRequest {
   Request request;
@@ -38,9 +59,10 @@ struct PreparedRequest {
   bool is_scored() const { return request.continuation.has_value(); }
   int64_t first_score() const { return prompt_tokens() - int64_t(request.continuation->size()); }
   bool is_end(TokenId token) const;
-  // What changes the scores of one answer. Every answer has its own. The seconds that each mask of a constraint took
-  // are appended to `mask_seconds`, which must outlive the chain.
-  generation::Chain chain(int64_t vocabulary, std::vector<double>& mask_seconds) const;
+  // Every answer has its own. Null: nothing limits which tokens may follow.
+  std::shared_ptr<AllowedMasks> masks(int64_t vocabulary, std::vector<double>& mask_seconds) const;
+  // What changes the scores of one answer, with its masks. Every answer has its own.
+  generation::Chain chain(int64_t vocabulary, const std::shared_ptr<AllowedMasks>& masks) const;
 };
 
 // What requests are prepared with. Thread-safe.

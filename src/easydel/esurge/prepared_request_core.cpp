@@ -68,7 +68,24 @@ bool PreparedRequest::is_end(TokenId token) const {
   return std::ranges::find(config.eos_token_id, int64_t(token)) != config.eos_token_id.end();
 }
 
-generation::Chain PreparedRequest::chain(int64_t vocabulary, std::vector<double>& mask_seconds) const {
+std::span<const uint64_t> AllowedMasks::allowed(std::span<const TokenId> before) {
+  const bool is_made = prepared_for_ == before.size();
+  prepared_for_.reset();
+  if (!is_made) {
+    prepare(before);
+    prepared_for_.reset();
+  }
+  return prepared_;
+}
+
+void AllowedMasks::prepare(std::span<const TokenId> before) {
+  const Clock::time_point began = Clock::now();
+  prepared_ = make_(before);
+  prepared_for_ = before.size();
+  seconds_.push_back(seconds_since(began));
+}
+
+std::shared_ptr<AllowedMasks> PreparedRequest::masks(int64_t vocabulary, std::vector<double>& mask_seconds) const {
   generation::AllowedTokens tokens;
   if (constraint) tokens = generation::allowed_by(constraint, scheduled.prompt.size());
   if (!allowed.empty())
@@ -86,13 +103,12 @@ generation::Chain PreparedRequest::chain(int64_t vocabulary, std::vector<double>
   if (request.reasoning_budget)
     tokens =
         within_budget(*request.reasoning_budget, tokenizer, scheduled.prompt.size(), vocabulary, std::move(tokens));
-  if (tokens)
-    tokens = [own = std::move(tokens), &mask_seconds](std::span<const TokenId> before) {
-      const Clock::time_point began = Clock::now();
-      const std::span<const uint64_t> may = own(before);
-      mask_seconds.push_back(seconds_since(began));
-      return may;
-    };
+  return tokens ? std::make_shared<AllowedMasks>(std::move(tokens), mask_seconds) : nullptr;
+}
+
+generation::Chain PreparedRequest::chain(int64_t vocabulary, const std::shared_ptr<AllowedMasks>& masks) const {
+  generation::AllowedTokens tokens;
+  if (masks) tokens = [masks](std::span<const TokenId> before) { return masks->allowed(before); };
   return generation::make_chain(config, {scheduled.prompt, prompt_tokens() + scheduled.max_tokens, vocabulary, tokens});
 }
 

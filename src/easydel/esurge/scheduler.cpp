@@ -67,8 +67,13 @@ CacheRoot Scheduler::root(const Sequence& s) const {
 int64_t Scheduler::remaining(const Sequence& s) const { return known_tokens(s) + s.drawn - s.computed - s.planned; }
 
 bool Scheduler::may_run(const Sequence& s) const {
-  return s.leaving == Sequence::Leaving::no && !s.drafts_in_flight &&
-         int64_t(s.generated.size()) + s.drawn < s.request->asked.max_tokens;
+  if (s.leaving != Sequence::Leaving::no || s.drafts_in_flight) return false;
+  // How a beam goes on, and a sequence whose frequencies change, is known when the plan that it is in is finished.
+  if (s.drawn > 0 && s.request->asked.beams) return false;
+  if (s.drawn > 0 && s.frequency_class == 0 && config_.restart_length > 0 &&
+      known_tokens(s) + s.drawn > config_.restart_length)
+    return false;
+  return int64_t(s.generated.size()) + s.drawn < s.request->asked.max_tokens;
 }
 
 int64_t Scheduler::slots_used() const {

@@ -144,6 +144,7 @@ class Scheduler {
   // Finishes the oldest unfinished plan. One result for each sequence that drew, in the plan's order; sequences that
   // have ended meanwhile may be left out.
   void finish(std::span<const StepResult> results);
+  int64_t unfinished() const { return int64_t(unfinished_.size()); }  // plans
   // What has ended since the last call, in order.
   std::vector<SequenceEnd> take_ended() { return std::exchange(ended_, {}); }
 

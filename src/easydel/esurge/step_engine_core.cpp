@@ -45,7 +45,6 @@ EngineOptions options_of(const EngineSetup& setup, ModelRunner& runner, const Dr
     if (*setup.pages < 1) refuse("pages", str(*setup.pages, " is out of range"), "give at least 1");
     options.budget = {bytes_of_pages(facts.layout, *setup.pages), false};
   }
-  options.scheduler.steps_in_flight = 1;
   options.scheduler.restart_length = facts.restart_length;
   options.scheduler.turning_length = facts.turning_length;
   setup.model->head();
@@ -76,7 +75,7 @@ StepEngine::Parts::Parts(EngineSetup given)
   if (draft && !setup.config.silent_mode)
     log::info("esurge: drafts by ", setup.draft->folder().filename().string(), ", ",
               draft_budget.describe(draft->layout()));
-  if (setup.config.overlap_execution) log::warning("esurge.overlap_execution has no effect yet");
+  if (setup.config.overlap_execution) side = std::make_unique<SideThread>();
   drafts = {setup.config.num_speculative_tokens, setup.config.prompt_lookup_min, setup.config.prompt_lookup_max};
   if (!draft) return;
   drafts.by_model = true;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "easydel/esurge/draft_model.h"
 #include "easydel/esurge/live_request.h"
 #include "easydel/esurge/saved_prefix_index.h"
+#include "easydel/esurge/side_thread.h"
 #include "easydel/esurge/step_engine.h"
 #include "easydel/models/adapters.h"
 
@@ -24,6 +26,21 @@ struct Draw {
   std::span<const ScoredRow> rows;
   StepResult result;
   std::string error;
+  // The answer had ended when its rows came; only if steps overlap.
+  bool dropped = false;
+  // Answer::accept() is due.
+  bool open = false;
+};
+
+// A step from its plan to its results.
+struct Step {
+  StepPlan plan;
+  std::vector<RunSequence> sequences;                  // of plan.entries
+  std::vector<std::shared_ptr<LiveRequest>> requests;  // of plan.entries
+  std::vector<Draw> draws;
+  std::vector<std::shared_ptr<const void>> scores;  // keeps the rows of `draws`
+  bool failed = false;                              // the pass
+  double seconds = 0;                               // of the pass and its draws
 };
 
 struct StepEngine::Parts {
@@ -41,12 +58,19 @@ struct StepEngine::Parts {
   void look_drafts_up();
   void release_draft_pages();  // if those of the engine are given up
   void draft_by_model();
-  void plan_sequences(const StepPlan& plan);
-  void run(const StepPlan& plan);
-  void run_entries(const StepPlan& plan, size_t first, size_t count, std::span<const PageOp> before,
+  // Plans a step. Takes the lock.
+  Step plan();
+  void plan_sequences(Step& step);
+  // Enters the tokens that came after the step was planned.
+  void complete(Step& step) const;
+  void run(Step& step);
+  void run_entries(Step& step, size_t first, size_t count, std::span<const PageOp> before,
                    std::span<const PageOp> after);
-  void on_prompt_rows(size_t first, std::span<const ScoredRow> rows);
-  void on_draw_rows(size_t first, std::span<const StepEntry> entries, std::span<const ScoredRow> rows);
+  void on_prompt_rows(const Step& step, size_t first, std::span<const ScoredRow> rows);
+  void on_draw_rows(Step& step, size_t first, size_t count, std::span<const ScoredRow> rows);
+  // What follows from a step that is computed, up to outputs that deliver() has to send. Takes the lock.
+  void handle(Step& step);
+  void handle_computed();  // if it is not handled yet
   void fail(LiveRequest& request, const std::string& error) {
     if (request.error.empty()) request.error = error;
   }
@@ -54,10 +78,10 @@ struct StepEngine::Parts {
     LiveRequest* request = nullptr;
     std::vector<BeamStep> steps;  // none: they are done
   };
-  std::vector<BeamsToContinue> advance_beams();  // without the lock
+  std::vector<BeamsToContinue> advance_beams(const Step& step);  // without the lock
   void continue_beams(const std::vector<BeamsToContinue>& all);
   void count_tokens(LiveRequest& request, int64_t count);
-  std::vector<StepResult> results(const StepPlan& plan);
+  std::vector<StepResult> results(Step& step);
   // The index may have pages that a failed pass has not written.
   void forget_pages() {
     scheduler.pause(true);
@@ -96,12 +120,20 @@ struct StepEngine::Parts {
   bool draft_pages_due = false;  // to be given up
   int64_t idle_resets = 0;       // after which they were
 
-  // Of the step that runs; for its thread alone.
-  std::vector<RunSequence> sequences;
-  std::vector<std::shared_ptr<LiveRequest>> requests;  // of each sequence
-  std::vector<Draw> draws;
-  std::vector<std::shared_ptr<LiveRequest>> touched;
-  bool failed = false;  // the pass
+  // For the thread of steps, and for `side` while it works: what is between steps.
+  std::optional<Step> planned, computed;              // the next one, and the last one if it is not handled yet
+  std::vector<std::shared_ptr<LiveRequest>> touched;  // outputs are due
+  bool failed = false;                                // a pass: pages are to be forgotten
+  bool due = false;                                   // something has happened
+
+  // Works while a pass computes; null: steps do not overlap. Last: it uses the others.
+  std::unique_ptr<SideThread> side;
+
+  bool plans_ahead() const { return options.scheduler.steps_in_flight > 1; }
+  // Before requests and answers are touched while a step runs.
+  void wait_for_side() {
+    if (side) side->wait();
+  }
 };
 
 }  // namespace easydel::esurge
