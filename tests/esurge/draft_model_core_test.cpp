@@ -33,6 +33,40 @@ TEST(DraftModel, GuessesTheSameAfterItHasGivenUpItsPages) {
   EXPECT_EQ(guessed(), first);
 }
 
+TEST(DraftModel, GivesUpPagesThatAWindowHasPassed) {
+  models::LoadOptions options;
+  options.overrides = Value::map();
+  options.overrides.set("max_position_embeddings", Value::integer(512));
+  const std::shared_ptr<models::Model> model = models::load_model(test::test_data("hf_goldens/gemma3_text"), options);
+  const auto make = [&] {
+    auto out = std::make_unique<DraftModel>(model, 4);
+    out->reserve({int64_t(1) << 26, false});
+    return out;
+  };
+  const auto guessed = [&](DraftModel& draft, const std::vector<TokenId>& tokens) {
+    std::vector<DraftModel::Wish> wishes;
+    wishes.push_back({{1, 0}, tokens, 8, 2, [](std::span<const float> logits, std::span<const TokenId>) {
+                        return generation::likeliest(logits);
+                      }});
+    draft.draft(wishes, 200);
+    EXPECT_EQ(wishes[0].drafts.size(), 2u);
+    return wishes[0].drafts;
+  };
+  const auto draft = make();
+  std::vector<TokenId> tokens;
+  for (TokenId id = 3; id < 11; ++id) tokens.push_back(id);
+  for (int i = 0; i < 100; ++i) {
+    const std::vector<TokenId> found = guessed(*draft, tokens);
+    if (i % 25 == 24) {
+      EXPECT_EQ(found, guessed(*make(), tokens)) << tokens.size() << " tokens";
+    }
+    tokens.push_back(i % 3 == 0 ? 7 : found[0]);  // some are wrong
+  }
+  const int64_t size = int64_t(tokens.size()) + 2;
+  EXPECT_LE(draft->resident_bytes(), draft->layout().max_bytes(size, 12));
+  EXPECT_LT(draft->layout().max_bytes(size, 12), draft->layout().all_bytes(size));
+}
+
 TEST(DraftModel, GivesUpItsPagesWithThoseOfTheEngine) {
   EngineSetup setup;
   setup.model = story(), setup.draft = story();

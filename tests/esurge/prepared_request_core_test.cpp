@@ -109,8 +109,16 @@ TEST(PreparedRequest, RefusesWhatTheModelDoesNotHave) {
             "n: 3 is more than num_beams 2\n    raise num_beams or lower n");
   EXPECT_EQ(problem(R"({"prompt": "a", "sampling": {"best_of": 2, "extra_args": {"num_beams": 2}}})"),
             "best_of: a beam search returns its best beams by itself\n    leave it out");
-  EXPECT_EQ(problem(R"({"prompt": "a", "sampling": {"logprobs": 2, "extra_args": {"num_beams": 2}}})"),
-            "logprobs: of a beam search are not built yet for the engine\n    leave them out");
+  EXPECT_EQ(problem(R"({"prompt": "a", "negative_prompt": "b"})"),
+            "negative_prompt: has no effect without guidance_scale\n    give extra_args.guidance_scale, such as 1.5");
+  const std::string guided = R"(, "sampling": {"max_tokens": 5, "extra_args": {"guidance_scale": 2}}})";
+  EXPECT_EQ(problem((R"({"prompt": "a", "negative_prompt": [600])" + guided).c_str()),
+            "negative_prompt: has the token id 600; the model's vocabulary has 512" + own);
+  std::string ids = "3";
+  for (int i = 0; i < 200; ++i) ids += ", 3";
+  EXPECT_EQ(problem((R"({"prompt": "a", "negative_prompt": [)" + ids + "]" + guided).c_str()),
+            "negative_prompt: has 201 tokens, and the answer up to 5; the context has 128\n"
+            "    shorten it, or lower max_tokens");
 }
 
 TEST(PreparedRequest, ChecksParametersThatCodeHasSet) {

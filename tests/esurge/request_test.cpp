@@ -35,6 +35,16 @@ TEST(Request, TakesAPromptInThreeForms) {
   EXPECT_EQ(chat.request_id, "r7");
 }
 
+TEST(Request, TakesANegativePromptAsTextOrIds) {
+  EXPECT_FALSE(read(R"({"prompt": "a"})").negative_prompt);
+  EXPECT_EQ(std::get<std::string>(*read(R"({"prompt": "a", "negative_prompt": "b"})").negative_prompt), "b");
+  EXPECT_EQ(std::get<std::vector<TokenId>>(*read(R"({"prompt": "a", "negative_prompt": [4]})").negative_prompt),
+            std::vector<TokenId>{4});
+  EXPECT_EQ(problem(R"({"prompt": "a", "negative_prompt": {}})"),
+            "request:1:36: negative_prompt: is neither text nor a list of token ids\n"
+            "    give such as \"Hello\" or [1, 15043]");
+}
+
 TEST(Request, KeepsIdsBeyondTheTypeOutsideEveryVocabulary) {
   const Request request = read(R"({"prompt": [-5000000000, -1, 5000000000]})");
   EXPECT_EQ(std::get<std::vector<TokenId>>(request.prompt),

@@ -143,8 +143,19 @@ std::vector<Request> SameBits::requests(Random& random, int64_t count) const {
     sampling.extra_args = Value::map();
     sampling.extra_args.set("num_beams", Value::integer(beams));
     sampling.n = random.from(1, beams);
-    sampling.best_of.reset(), sampling.logprobs.reset();
+    sampling.best_of.reset();
     sampling.skip_special_tokens = true;  // so that stop strings are those of the Generator
+  }
+  for (Request& request : out) {
+    if (!random.chance(15)) continue;
+    Value& extra = request.sampling.extra_args;
+    if (!extra.is_map()) extra = Value::map();
+    extra.set("guidance_scale", Value::number(double(random.from(5, 25)) / 10));
+    if (random.chance(50)) continue;
+    std::vector<TokenId> negative(text.begin(), text.begin() + random.from(0, 20));
+    for (int64_t left = random.from(1, 20); left > 0; --left)
+      negative.push_back(TokenId(random.from(3, vocabulary - 1)));
+    request.negative_prompt = negative;
   }
   return out;
 }

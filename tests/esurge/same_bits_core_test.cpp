@@ -39,6 +39,8 @@ void run_schedule(EngineSetup setup, const std::shared_ptr<models::Model>& draft
   config.prompt_lookup_min = 1;
   if (config.num_speculative_tokens > 0 && seed % 2 == 1) setup.draft = draft;
   config.overlap_execution = seed % 4 != 0, config.async_scheduling = seed % 3 != 0;
+  if (seed % 5 == 2 || seed % 5 == 4)
+    config.overlap_execution = config.async_scheduling = true, config.num_speculative_tokens = 0;
   const tensor::Threads threads(random.chance(30) ? 2 : 1);
   // Of the order of the longest request, which the scheduler must be able to hold.
   const int64_t pages = (200 + config.page_size - 1) / config.page_size + random.from(0, 2);
@@ -173,10 +175,12 @@ TEST_P(SameBits, AreTheTokensOfTheGenerator) {
     engine.add(asked[i], [&outputs, i](RequestOutput output) { outputs[i] = std::move(output); });
   while (engine.step()) {
   }
-  int64_t beams = 0;
+  int64_t beams = 0, guided = 0;
   for (size_t i = 0; i < asked.size(); ++i) {
     generation::Request request{std::get<std::vector<TokenId>>(asked[i].prompt), asked[i].sampling.generation()};
     request.config.num_return_sequences = asked[i].sampling.n;
+    if (asked[i].negative_prompt) request.negative_prompt = std::get<std::vector<TokenId>>(*asked[i].negative_prompt);
+    guided += request.config.guidance_scale != 1;
     for (const std::string& stop : asked[i].sampling.stop) request.config.stop_strings.push_back(stop);
     if (!asked[i].sampling.ignore_eos) request.config.eos_token_id = defaults.eos_token_id;
     const auto expected = generation::Generator(*model_, tokenizer_).run({request});
@@ -195,6 +199,7 @@ TEST_P(SameBits, AreTheTokensOfTheGenerator) {
     }
   }
   EXPECT_GT(beams, 0);
+  EXPECT_GT(guided, 0);
 }
 
 TEST_P(SameBits, AreTheLogProbabilitiesOfTheTrainersForward) {
@@ -203,7 +208,6 @@ TEST_P(SameBits, AreTheLogProbabilitiesOfTheTrainersForward) {
   const bool roles = engine.info().options.layout.roles_matter;
   for (Request& request : requests(random, 12)) {
     SamplingParams& sampling = request.sampling;
-    if (sampling.num_beams() > 1) continue;
     sampling.logprobs = 0, sampling.prompt_logprobs = 0, sampling.logprobs_mode = LogprobsMode::raw;
     RequestOutput output;
     engine.add(request, [&](RequestOutput last) { output = std::move(last); });

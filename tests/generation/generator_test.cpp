@@ -88,7 +88,9 @@ TEST(Generator, GivesRequestsWithAdaptersTheTokensOfModelsWithThoseAdapters) {
   std::set<std::vector<TokenId>> different;
   for (size_t i = 0; i < requests.size(); ++i) {
     requests[i].adapter = nullptr;
-    EXPECT_EQ(results[i].tokens, Generator(*models[i % 3], nullptr).run({requests[i]})[0].tokens) << i;
+    const Result expected = Generator(*models[i % 3], nullptr).run({requests[i]})[0];
+    EXPECT_EQ(results[i].tokens, expected.tokens) << i;
+    EXPECT_EQ(results[i].score, expected.score) << i;
     different.insert(results[i].tokens);
   }
   EXPECT_EQ(different.size(), requests.size());

@@ -21,6 +21,7 @@ esurge::Request engine_request(const generation::Request& asked) {
   esurge::Request request;
   request.prompt = asked.prompt;
   request.generation = config;
+  if (!asked.negative_prompt.empty() && config.guidance_scale != 1) request.negative_prompt = asked.negative_prompt;
   esurge::SamplingParams& sampling = request.sampling;
   sampling.n = config.num_return_sequences;
   const auto prompt = int64_t(asked.prompt.size());

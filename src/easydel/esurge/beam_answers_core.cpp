@@ -3,16 +3,39 @@
 #include <algorithm>
 #include <utility>
 
+#include "easydel/esurge/row_logprobs.h"
+
 namespace easydel::esurge {
 
 BeamAnswers::BeamAnswers(const PreparedRequest& prepared, std::shared_ptr<const text::Tokenizer> tokenizer)
     : prepared_(prepared),
       tokenizer_(std::move(tokenizer)),
       beams_(prepared.config, prepared.scheduled.prompt, prepared.prompt_tokens() + prepared.scheduled.max_tokens),
-      scores_(size_t(prepared.scheduled.choices)) {}
+      scores_(size_t(prepared.scheduled.choices)),
+      rows_(size_t(prepared.scheduled.choices)) {}
 
-void BeamAnswers::add_scores(int64_t choice, std::vector<float> scores) {
-  if (size_t(choice) < beams_.running().size()) scores_[size_t(choice)] = std::move(scores);
+void BeamAnswers::add_scores(int64_t choice, std::vector<float> scores, std::span<const float> logits) {
+  if (size_t(choice) >= beams_.running().size()) return;
+  const SamplingParams& sampling = prepared_.request.sampling;
+  if (sampling.logprobs && sampling.logprobs_mode == LogprobsMode::processed)
+    rows_[size_t(choice)] = scores;
+  else if (sampling.logprobs)
+    rows_[size_t(choice)].assign(logits.begin(), logits.end());
+  scores_[size_t(choice)] = std::move(scores);
+}
+
+void BeamAnswers::keep_logprobs() {
+  const auto keep = [&](const generation::Beam& beam) {
+    const size_t index = beam.parents.size() - 1;
+    if (index != steps_) return;  // it was complete before
+    const TokenId token = beam.tokens.back();
+    const std::tuple key{index, beam.parents.back(), token};
+    if (!logprobs_.contains(key))
+      logprobs_.emplace(key,
+                        row_logprobs(rows_[size_t(beam.parents.back())], *prepared_.request.sampling.logprobs, token));
+  };
+  for (const generation::Beam& beam : beams_.running()) keep(beam);
+  for (const generation::Beam& beam : beams_.best(size_t(prepared_.config.num_beams))) keep(beam);
 }
 
 bool BeamAnswers::has_all_scores() const {
@@ -27,6 +50,8 @@ std::vector<BeamStep> BeamAnswers::advance() {
     return !prepared_.stops.empty() && tokens.size() - prepared_.scheduled.prompt.size() >= min_tokens &&
            text_of(tokens).stopped();
   });
+  if (prepared_.request.sampling.logprobs) keep_logprobs();
+  ++steps_;
   for (std::vector<float>& scores : scores_) scores.clear();
   std::vector<BeamStep> steps;
   if (beams_.done()) return steps;
@@ -58,6 +83,12 @@ std::vector<CompletionOutput> BeamAnswers::outputs(std::optional<FinishReason> r
     const std::span<const TokenId> all = beam.tokens;
     one.score = beam.score;
     one.num_generated_tokens = int64_t(all.size()) - prepared_.prompt_tokens();
+    if (sampling.logprobs)
+      for (size_t i = 0; i < beam.parents.size(); ++i) {
+        const TokenLogprobs& row = logprobs_.at({i, beam.parents[i], all[size_t(prepared_.prompt_tokens()) + i]});
+        one.cumulative_logprob += double(row.chosen_logprob());
+        one.logprobs.push_back(row);
+      }
     one.finish_reason = ended ? FinishReason::stop : FinishReason::length;
     if (ended) one.stop_reason = beam.tokens.back();
     if (tokenizer_ && sampling.detokenize) {

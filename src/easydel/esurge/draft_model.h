@@ -43,7 +43,7 @@ class DraftModel {
 
  private:
   struct Sequence {
-    std::vector<std::vector<int32_t>> tables;  // by group
+    std::vector<std::vector<int32_t>> tables;  // by group; -1: windows have passed it
     std::vector<TokenId> read;                 // tokens whose keys and values are there, guesses included
     std::vector<TokenId> drafts;               // for the sequence when it had `drafted_at` tokens
     size_t drafted_at = 0;
@@ -57,7 +57,9 @@ class DraftModel {
     bool goes_on = true;
   };
 
-  bool take_pages(Sequence& sequence, int64_t tokens);
+  // Pages for a sequence of `tokens` tokens, of which those from position `from` on are computed; gives back those that
+  // nothing from there on sees.
+  bool take_pages(Sequence& sequence, int64_t from, int64_t tokens);
   bool take(int group, int32_t& page);
   void give_back(Sequence& sequence);
   // Computes the tokens of each run, and draws one draft of each that `draws`.

@@ -33,13 +33,22 @@ bool DraftModel::take(int group, int32_t& page) {
   return true;
 }
 
-bool DraftModel::take_pages(Sequence& sequence, int64_t tokens) {
+bool DraftModel::take_pages(Sequence& sequence, int64_t from, int64_t tokens) {
   const int state_group = layout().state_group();
   sequence.tables.resize(layout().groups.size());
   for (int g = 0; g < int(layout().groups.size()); ++g) {
     auto& table = sequence.tables[size_t(g)];
+    const CacheGroup& group = layout().groups[size_t(g)];
     const int64_t wanted = g == state_group ? 1 : layout().pages_of(tokens);
+    // What is read never goes back behind `from` again.
+    const int64_t first = group.bounded() ? group.first_visible(from) / layout().page_size : 0;
+    for (int64_t i = 0; i < std::min(first, int64_t(table.size())); ++i)
+      if (const int32_t passed = std::exchange(table[size_t(i)], -1); passed >= 0) pools_->give_back(g, passed);
     while (int64_t(table.size()) < wanted) {
+      if (int64_t(table.size()) < first) {
+        table.push_back(-1);
+        continue;
+      }
       int32_t page = -1;
       if (!take(g, page)) return false;
       table.push_back(page);
@@ -51,7 +60,8 @@ bool DraftModel::take_pages(Sequence& sequence, int64_t tokens) {
 
 void DraftModel::give_back(Sequence& sequence) {
   for (size_t g = 0; g < sequence.tables.size(); ++g)
-    for (const int32_t page : sequence.tables[g]) pools_->give_back(int(g), page);
+    for (const int32_t page : sequence.tables[g])
+      if (page >= 0) pools_->give_back(int(g), page);
   if (sequence.scratch >= 0) pools_->give_back(layout().state_group(), sequence.scratch);
   sequence = {};
 }
@@ -112,7 +122,7 @@ void DraftModel::draft(std::span<Wish> wishes, int64_t tokens) {
     const auto begin = int64_t(read.size()), count = std::min(size - begin, tokens);
     const auto unread = wish.tokens.subspan(size_t(begin), size_t(count));
     if (count == 0 || std::ranges::any_of(unread, [&](TokenId id) { return id >= vocabulary; })) continue;
-    if (!take_pages(sequence, size + wish.count - 1)) {
+    if (!take_pages(sequence, begin, size + wish.count - 1)) {
       give_back(sequence);
       sequence.used = clock_;
       continue;

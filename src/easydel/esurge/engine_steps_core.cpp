@@ -12,25 +12,30 @@ namespace {
 // Draws from the rows as long as what is drawn is what was speculated. `accept`: what follows from the tokens is found
 // out at once.
 void choose(Draw& draw, bool accept) try {
-  draw.dropped = draw.answer->ended();
+  draw.dropped = draw.answer->ended() && !draw.request->prepared.scheduled.beams;
   if (draw.dropped) return;
   if (draw.request->prepared.is_scored()) {
     draw.result.tokens = {draw.request->add_score(draw.rows[0])};
     return;
   }
+  const std::span<const float> logits = draw.rows[0].logits;
+  if (draw.request->guided) {
+    draw.request->guided->add(draw.result.id.choice, draw.result.id.request == draw.request->negative_id, logits);
+    return;
+  }
   if (draw.request->beams) {
-    draw.request->beams->add_scores(draw.result.id.choice, draw.answer->beam_scores(draw.rows[0]));
+    draw.request->beams->add_scores(draw.result.id.choice, draw.answer->beam_scores(logits), logits);
     return;
   }
   if (!accept) {
-    draw.result.tokens = {draw.answer->choose(draw.rows[0])};
+    draw.result.tokens = {draw.answer->choose(logits)};
     draw.open = true;
     return;
   }
   const std::vector<TokenId>& drafts = draw.answer->drafts();
   for (size_t i = 0; i < draw.rows.size(); ++i) {
-    const TokenId token = draw.answer->choose(draw.rows[i]);
-    draw.answer->accept(draw.rows[i]);
+    const TokenId token = draw.answer->choose(draw.rows[i].logits);
+    draw.answer->accept(draw.rows[i].logits);
     draw.result.tokens.push_back(token);
     if (draw.answer->ended() || i + 1 == draw.rows.size() || token != drafts[i]) break;
   }
@@ -41,7 +46,7 @@ void choose(Draw& draw, bool accept) try {
 
 void accept(Draw& draw) try {
   draw.open = false;
-  draw.answer->accept(draw.rows[0]);
+  draw.answer->accept(draw.rows[0].logits);
   draw.result.stopped = draw.answer->stopped();
   draw.answer->prepare_mask();
 } catch (const std::exception& error) {
@@ -120,28 +125,28 @@ void StepEngine::Parts::release_draft_pages() {
 void StepEngine::Parts::plan_sequences(Step& step) {
   for (const PageOp& op : step.plan.before) counts.copied_pages += op.kind == PageOp::Kind::copy;
   for (const StepEntry& entry : step.plan.entries) {
-    const auto& request = step.requests.emplace_back(live.at(entry.id.request));
+    const auto& request = step.requests.emplace_back(request_of(entry.id.request));
     if (!request->admitted) {
       request->admitted = now();
       metrics.queue_seconds.observe(*request->admitted - request->arrived);
     }
-    const std::vector<TokenId>& tokens = request->answers[size_t(entry.id.choice)]->tokens();
+    const Answer& answer = *request->answers[size_t(entry.id.choice)];
     RunSequence& run = step.sequences.emplace_back();
     run.begin = entry.begin;
     const int64_t known = entry.begin + entry.tokens - entry.drafts;
     // The last one may come from the step that runs now.
-    run.tokens.assign(tokens.begin() + entry.begin, tokens.begin() + std::min(known, int64_t(tokens.size())));
-    const std::vector<TokenId>& drafts = request->answers[size_t(entry.id.choice)]->drafts();
-    run.tokens.insert(run.tokens.end(), drafts.begin(), drafts.begin() + entry.drafts);
-    run.prompt = request->prepared.prompt_tokens();
-    run.known = std::max(int64_t(tokens.size()), known);
+    run.tokens = request->tokens_read(entry.id, entry.begin, known);
+    run.tokens.insert(run.tokens.end(), answer.drafts().begin(), answer.drafts().begin() + entry.drafts);
+    run.prompt = request->prompt_read(entry.id.request);
+    run.known = std::max(run.prompt + answer.generated(), known);
     run.adapter = request->adapter;
     run.tables = scheduler.pages(entry.id).tables;
     run.draws = entry.draws > 0 ? 1 + entry.drafts : 0;
     counts.cut_prompts += entry.begin + entry.tokens < run.prompt;
     for (const std::vector<int32_t>& table : run.tables)
       counts.passed_pages = std::max(counts.passed_pages, int64_t(std::ranges::count(table, -1)));
-    if (const auto position = request->scored_from()) run.scored_from = *position;
+    if (const auto position = request->scored_from(); position && entry.id.request == request->id)
+      run.scored_from = *position;
   }
 }
 
@@ -213,41 +218,43 @@ void StepEngine::Parts::run(Step& step) {
   } catch (const std::exception& error) {
     wait_for_side();
     step.failed = true;
-    if (plan.entries.size() == 1 || options.layout.state_group() >= 0) {
-      // A pass that fails leaves states between two tokens, so none of the sequences can go on.
-      for (const auto& request : step.requests) fail(*request, error.what());
-      return;
-    }
+    if (plan.entries.size() > 1) return run_one_by_one(step);
+    for (const auto& request : step.requests) fail(*request, error.what());
   }
-  // Keys are written once more with the same bits, so each sequence is tried by itself.
-  for (size_t i = 0; i < plan.entries.size(); ++i) try {
-      run_entries(step, i, 1, {}, {});
-    } catch (const std::exception& error) {
-      fail(*step.requests[i], error.what());
-    }
 }
 
 // The beams of requests whose scores are all there now.
 std::vector<StepEngine::Parts::BeamsToContinue> StepEngine::Parts::advance_beams(const Step& step) {
   std::vector<BeamsToContinue> out;
-  for (const Draw& draw : step.draws)
-    if (LiveRequest& request = *draw.request;
-        request.beams && request.error.empty() && draw.error.empty() && request.beams->has_all_scores())
-      out.push_back({&request, request.beams->advance()});
+  for (const Draw& draw : step.draws) try {
+      LiveRequest& request = *draw.request;
+      if (!request.error.empty() || !draw.error.empty() || request.unended == 0) continue;
+      auto tokens = int64_t(request.answers.size());
+      if (request.guided && request.guided->has_all()) {
+        tokens -= std::ranges::count_if(request.answers, [](const auto& answer) { return answer->ended(); });
+        const auto steps = request.advance_guided();
+        if (!request.beams) out.push_back({&request, steps, tokens});
+      }
+      if (request.beams && request.beams->has_all_scores()) out.push_back({&request, request.beams->advance(), tokens});
+    } catch (const std::exception& error) {
+      fail(*draw.request, error.what());
+    }
   return out;
 }
 
 void StepEngine::Parts::continue_beams(const std::vector<BeamsToContinue>& all) {
-  for (const auto& [request, steps] : all) {
+  for (const auto& [request, steps, tokens] : all) {
     if (!request->error.empty()) continue;
-    const auto count = int64_t(request->answers.size());
-    count_tokens(*request, count);
-    for (int64_t choice = 0; choice < count; ++choice)
-      request->answers[size_t(choice)]->set_tokens(request->beams->tokens(choice));
-    if (steps.empty())
-      scheduler.stop(request->id);
-    else
-      scheduler.continue_beams(request->id, steps);
+    count_tokens(*request, tokens);
+    for (size_t choice = 0; request->beams && choice < request->answers.size(); ++choice)
+      request->answers[choice]->set_tokens(request->beams->tokens(int64_t(choice)));
+    for (const RequestId id : {request->id, request->negative_id})
+      if (id == 0)
+        continue;
+      else if (steps.empty())
+        scheduler.stop(id);
+      else
+        scheduler.continue_beams(id, steps);
   }
 }
 
@@ -309,6 +316,10 @@ void StepEngine::Parts::take_ended() {
     metrics.recomputed_tokens += end.recomputed_tokens;
     if (request->unended > 0) continue;
     live.erase(found);
+    if (request->negative_id > 0) {
+      scheduler.abort(request->negative_id);
+      negatives.erase(request->negative_id);
+    }
     if (draft) draft->forget(end.id.request);
     const FinishReason reason = request->error.empty() ? end.reason : FinishReason::error;
     ++(reason == FinishReason::error   ? metrics.requests_failed

@@ -97,6 +97,7 @@ struct EsurgeConfig {
     using namespace config;
     constexpr auto compiler = no_effect("nothing is compiled by XLA");
     constexpr auto python = not_built("a Python function in YAML");
+    constexpr auto one_rank = no_effect("the engine runs on one rank");
     return std::array{
         field<&C::max_model_len>(
             "Maximum length of a sequence, prompt and answer together; null: 8192 or the model's maximum.",
@@ -120,8 +121,8 @@ struct EsurgeConfig {
         field<&C::bind_graphstate_for_aot>("Compile weights in as constants.", compiler),
         field<&C::enable_window_aware_runtime_cap>("Limit the pages of a sequence to its attention window."),
         field<&C::enable_prefix_caching>("Reuse the KV cache of prompts that begin with the same tokens."),
-        field<&C::auto_shard_model>("Shard the model while it is loaded."),
-        field<&C::sharding_axis_dims>("Size of each mesh axis while serving, as sharding.axis_dims."),
+        field<&C::auto_shard_model>("Shard the model while it is loaded.", one_rank),
+        field<&C::sharding_axis_dims>("Size of each mesh axis while serving, as sharding.axis_dims.", one_rank),
         field<&C::compile_runner>("Compile the model runner.", compiler),
         field<&C::async_scheduling>(
             "With overlap_execution, plan the next step while one computes. An answer that a stop string or an end "
@@ -135,7 +136,7 @@ struct EsurgeConfig {
             "and plans the next one. Answers stay the same. It pays if a core is free beside the threads of the "
             "kernels."),
         field<&C::sampler_metrics>("Measure the time of the sampler."),
-        field<&C::data_parallelism_axis>("Mesh axis that requests are distributed over."),
+        field<&C::data_parallelism_axis>("Mesh axis that requests are distributed over.", one_rank),
         field<&C::esurge_name>("Name under which the model is served."),
         field<&C::reserve_tokens>("Number of tokens of the context kept free for the answer.", at_least(0)),
         field<&C::auto_truncate_prompt>("Truncate prompts that are too long instead of refusing them."),

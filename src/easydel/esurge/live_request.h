@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "easydel/esurge/beam_answers.h"
+#include "easydel/esurge/guided_rows.h"
 #include "easydel/esurge/model_runner.h"
 #include "easydel/esurge/prepared_request.h"
 #include "easydel/esurge/prompt_lookup.h"
@@ -39,15 +40,15 @@ class Answer {
   bool ended() const { return reason_.has_value(); }
   bool stopped() const { return reason_ == FinishReason::stop; }
 
-  // Only in a beam search: the score of each possible next token. UserError as choose().
-  std::vector<float> beam_scores(const ScoredRow& row) const;
+  // Only in a beam search: the score of each possible next token. UserError: the row or the constraint allows none.
+  std::vector<float> beam_scores(std::span<const float> logits) const;
   // Only in a beam search: the beam goes on from other tokens.
   void set_tokens(std::vector<TokenId> tokens) { tokens_ = std::move(tokens); }
   // Chooses the next token from a row and adds it. UserError: the constraint allows none.
-  TokenId choose(const ScoredRow& row);
-  // What follows from the token that was chosen last, from this row: its log-probabilities, the text, and whether it is
-  // the end. UserError: the scores are not numbers; the token is taken back then.
-  void accept(const ScoredRow& row);
+  TokenId choose(std::span<const float> logits);
+  // What follows from the token that was chosen last, where the model gave these scores: its log-probabilities, the
+  // text, and whether it is the end. UserError: the scores are not numbers; the token is taken back then.
+  void accept(std::span<const float> logits);
   // Makes the mask of the next token, if there is a constraint, so that choose() need not.
   void prepare_mask();
   // The tokens that are speculated for the next step, in which `rows` tokens are computed without any.
@@ -112,6 +113,8 @@ struct LiveRequest {
   OnOutput on_output;
   std::vector<std::unique_ptr<Answer>> answers;  // by choice
   std::unique_ptr<BeamAnswers> beams;            // what `answers` become in a beam search; else null
+  std::unique_ptr<GuidedRows> guided;            // with guidance; else null
+  RequestId negative_id = 0;                     // of the scheduler's request that reads the negative prompt; 0: none
   std::vector<TokenLogprobs> prompt_logprobs;    // of the tokens after the first
   generation::TokenScores scores = {};           // of the continuation
   std::string error = {};
@@ -122,6 +125,16 @@ struct LiveRequest {
   double arrived = 0;
   std::optional<double> admitted, first_token, last_token;
 
+  // Tokens [begin, end) of a sequence that the scheduler has for it, as far as they are known: of a choice after the
+  // prompt, or after the negative one.
+  std::vector<TokenId> tokens_read(SequenceId id, int64_t begin, int64_t end) const;
+  int64_t prompt_read(RequestId of) const {
+    return of == negative_id ? int64_t(prepared.negative_prompt.size()) : prepared.prompt_tokens();
+  }
+  // When all rows of a guided request are there: chooses the next token of each choice, or hands the rows on to
+  // `beams`. Returns how the choices go on; nothing if `beams` decide, or all are done. UserError as Answer::choose and
+  // accept.
+  std::vector<BeamStep> advance_guided();
   // The first position whose scores are requested although no token is drawn from them (prompt_logprobs, a continuation
   // that is scored); nullopt: there is none.
   std::optional<int64_t> scored_from() const;

@@ -77,9 +77,9 @@ TokenId Answer::guess(std::span<const float> logits, std::span<const TokenId> dr
   return pick(processed(logits, history), history.size());
 }
 
-std::vector<float> Answer::beam_scores(const ScoredRow& row) const {
-  const auto size = std::min(row.logits.size(), size_t(vocabulary_));
-  std::vector<float> scores(row.logits.begin(), row.logits.begin() + ptrdiff_t(size));
+std::vector<float> Answer::beam_scores(std::span<const float> logits) const {
+  const auto size = std::min(logits.size(), size_t(vocabulary_));
+  std::vector<float> scores(logits.begin(), logits.begin() + ptrdiff_t(size));
   scores.resize(size_t(vocabulary_), generation::never_drawn);
   generation::log_softmax(scores);
   if (std::isnan(scores.front()) && std::isnan(scores.back()) && !prepared_.config.remove_invalid_values)
@@ -88,9 +88,9 @@ std::vector<float> Answer::beam_scores(const ScoredRow& row) const {
   return scores;
 }
 
-TokenId Answer::choose(const ScoredRow& row) {
+TokenId Answer::choose(std::span<const float> logits) {
   const SamplingParams& sampling = prepared_.request.sampling;
-  const std::span<const float> scores = processed(row.logits, tokens_);
+  const std::span<const float> scores = processed(logits, tokens_);
   const TokenId token = pick(scores, tokens_.size());
   // These scores are gone when accept() is called.
   if (sampling.logprobs && sampling.logprobs_mode == LogprobsMode::processed)
@@ -114,10 +114,10 @@ Answer::Measured Answer::take_measured() {
   return out;
 }
 
-void Answer::accept(const ScoredRow& row) {
+void Answer::accept(std::span<const float> logits) {
   const SamplingParams& sampling = prepared_.request.sampling;
   const TokenId token = tokens_.back();
-  const float logprob = row_logprob(row.logits, token);
+  const float logprob = row_logprob(logits, token);
   // One NaN or infinity in the row shows in every log-probability of it.
   if (!std::isfinite(logprob) && !prepared_.config.remove_invalid_values) {
     tokens_.pop_back();
@@ -125,9 +125,9 @@ void Answer::accept(const ScoredRow& row) {
     refuse_scores();
   }
   cumulative_logprob_ += double(logprob);
-  if (measures_) measured_.entropies.push_back(row_entropy(row.logits)), measured_.surprises.push_back(-logprob);
+  if (measures_) measured_.entropies.push_back(row_entropy(logits)), measured_.surprises.push_back(-logprob);
   if (sampling.logprobs && sampling.logprobs_mode != LogprobsMode::processed)
-    logprobs_.push_back(row_logprobs(row.logits, *sampling.logprobs, token));
+    logprobs_.push_back(row_logprobs(logits, *sampling.logprobs, token));
   if (prepared_.is_end(token)) {
     end(FinishReason::stop);
     if (stop_reason_.index() == 0) stop_reason_ = token;
@@ -183,7 +183,53 @@ LiveRequest::LiveRequest(RequestId own_id, PreparedRequest own, OnOutput listene
   unended = prepared.scheduled.choices;
   for (int64_t choice = 0; choice < unended; ++choice)
     answers.push_back(std::make_unique<Answer>(prepared, choice, tokenizer, vocabulary, lookup, measures));
-  if (prepared.scheduled.beams) beams = std::make_unique<BeamAnswers>(prepared, tokenizer);
+  if (prepared.is_beam_search()) beams = std::make_unique<BeamAnswers>(prepared, tokenizer);
+  if (prepared.is_guided())
+    guided = std::make_unique<GuidedRows>(prepared.scheduled.choices, prepared.config.guidance_scale);
+}
+
+std::vector<TokenId> LiveRequest::tokens_read(SequenceId sequence, int64_t begin, int64_t end) const {
+  const std::vector<TokenId>& own = answers[size_t(sequence.choice)]->tokens();
+  const bool negative = sequence.request == negative_id;
+  const int64_t prompt = prompt_read(sequence.request);
+  std::vector<TokenId> out;
+  for (int64_t i = begin; i < end; ++i) {
+    const auto at = size_t(negative ? prepared.prompt_tokens() + i - prompt : i);
+    if (negative && i < prompt)
+      out.push_back(prepared.negative_prompt[size_t(i)]);
+    else if (at < own.size())
+      out.push_back(own[at]);
+    else if (guided)
+      out.push_back(own.back());  // advance_guided() lets an answer that has ended go on with it
+    else
+      break;
+  }
+  return out;
+}
+
+std::vector<BeamStep> LiveRequest::advance_guided() {
+  std::vector<BeamStep> steps;
+  bool go_on = false;
+  for (int64_t choice = 0; choice < int64_t(answers.size()); ++choice) {
+    Answer& answer = *answers[size_t(choice)];
+    const std::vector<float> scores = guided->guided(choice);
+    if (beams) {
+      beams->add_scores(choice, answer.beam_scores(scores), guided->after_prompt(choice));
+      continue;
+    }
+    // One that has ended goes on with others, for nothing.
+    if (!answer.ended()) {
+      if (std::isnan(scores.front()) && std::isnan(scores.back()) && !prepared.config.remove_invalid_values)
+        refuse_scores();
+      answer.choose(scores);
+      answer.accept(guided->after_prompt(choice));
+    }
+    steps.push_back({choice, answer.tokens().back()});
+    go_on |= !answer.ended();
+  }
+  guided->clear();
+  if (!go_on) steps.clear();
+  return steps;
 }
 
 std::optional<int64_t> LiveRequest::scored_from() const {

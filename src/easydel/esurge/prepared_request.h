@@ -47,6 +47,7 @@ struct PreparedRequest {
   int64_t truncated_tokens = 0, capped_tokens = 0;
   std::vector<uint64_t> allowed = {};  // a bit for each token; empty: all are allowed
   std::shared_ptr<const text::constrain::Constraint> constraint = nullptr;
+  std::vector<TokenId> negative_prompt = {};  // of a guided request
   std::shared_ptr<const text::Tokenizer> tokenizer = nullptr;
   // Of a conversation: how its answer is parsed, and the part of the answer that the prompt ends with.
   text::OutputFormat format = {};
@@ -59,6 +60,8 @@ struct PreparedRequest {
   bool is_scored() const { return request.continuation.has_value(); }
   int64_t first_score() const { return prompt_tokens() - int64_t(request.continuation->size()); }
   bool is_end(TokenId token) const;
+  bool is_beam_search() const { return config.num_beams > 1; }
+  bool is_guided() const { return config.guidance_scale != 1; }
   // Every answer has its own. Null: nothing limits which tokens may follow.
   std::shared_ptr<AllowedMasks> masks(int64_t vocabulary, std::vector<double>& mask_seconds) const;
   // What changes the scores of one answer, with its masks. Every answer has its own.
@@ -81,6 +84,7 @@ class RequestPreparer {
   std::vector<TokenId> tokens_of(const Prompt& prompt) const;
   void settle_format(PreparedRequest& prepared) const;
   void settle_config(PreparedRequest& prepared) const;
+  void settle_guidance(PreparedRequest& prepared) const;  // after its prompt and max_tokens
   void settle_constraint(PreparedRequest& prepared) const;
   void prepare_scores(PreparedRequest& prepared) const;
 

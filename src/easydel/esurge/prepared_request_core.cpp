@@ -165,9 +165,7 @@ void RequestPreparer::settle_config(PreparedRequest& prepared) const {
     if (sampling.n > config.num_beams)
       refuse("n", str(sampling.n, " is more than num_beams ", config.num_beams), "raise num_beams or lower n");
     if (sampling.best_of) refuse("best_of", "a beam search returns its best beams by itself", "leave it out");
-    if (sampling.logprobs) refuse("logprobs", "of a beam search are not built yet for the engine", "leave them out");
   }
-  not_built(config.guidance_scale != 1, "guidance_scale");
   not_built(config.output_scores, "output_scores");
   not_built(config.output_logits, "output_logits");
   // A text under a constraint has an end in any case.
@@ -195,6 +193,25 @@ void RequestPreparer::settle_config(PreparedRequest& prepared) const {
   if (prepared.stops.empty() || !config_.ignore_stop_strings_in_reasoning) prepared.reasoning.reset();
   if (!prepared.stops.empty() && !tokenizer_) refuse("stop", "stop strings need a tokenizer", "stop by stop_token_ids");
   check_together(config);
+}
+
+void RequestPreparer::settle_guidance(PreparedRequest& prepared) const {
+  const std::optional<Prompt>& given = prepared.request.negative_prompt;
+  if (!prepared.is_guided()) {
+    if (given)
+      refuse("negative_prompt", "has no effect without guidance_scale", "give extra_args.guidance_scale, such as 1.5");
+    return;
+  }
+  const SchedulerRequest& scheduled = prepared.scheduled;
+  std::vector<TokenId>& negative = prepared.negative_prompt;
+  if (given) negative = tokens_of(*given);
+  if (negative.empty()) negative = {scheduled.prompt.back()};
+  check_ids(negative, "negative_prompt", vocabulary_);
+  if (const auto size = int64_t(negative.size()); size + scheduled.max_tokens > max_model_len_)
+    refuse(
+        "negative_prompt",
+        str("has ", size, " tokens, and the answer up to ", scheduled.max_tokens, "; the context has ", max_model_len_),
+        "shorten it, or lower max_tokens");
 }
 
 void RequestPreparer::settle_constraint(PreparedRequest& prepared) const {
@@ -226,6 +243,8 @@ void RequestPreparer::prepare_scores(PreparedRequest& prepared) const {
   for (const auto& [key, value] : all.entries)
     if (const Value* const other = needed.find(key); !other || to_json(*other) != to_json(value))
       refuse(str("sampling.", key), "has no effect on the scores of a continuation", "leave it out");
+  if (prepared.request.negative_prompt)
+    refuse("negative_prompt", "has no effect on the scores of a continuation", "leave it out");
   if (!pass_dependence_.empty())
     refuse("continuation",
            str("the engine cannot score it with the bits of the model's forward, because ", pass_dependence_),
@@ -277,9 +296,11 @@ PreparedRequest RequestPreparer::prepare(Request request) const {
   if (out.request.reasoning_budget && !tokenizer_) refuse("reasoning_budget", "needs a tokenizer");
   SchedulerRequest& scheduled = out.scheduled;
   scheduled.prompt = std::move(fitted.tokens);
-  scheduled.beams = out.config.num_beams > 1;
-  scheduled.choices = scheduled.beams ? out.config.num_beams : sampling.choices_drawn();
+  // What they go on with is decided when all rows of a request are there.
+  scheduled.beams = out.is_beam_search() || out.is_guided();
+  scheduled.choices = out.is_beam_search() ? out.config.num_beams : sampling.choices_drawn();
   scheduled.max_tokens = fitted.max_tokens;
+  settle_guidance(out);
   scheduled.priority = sampling.priority;
   scheduled.root.salt = sampling.cache_salt.value_or("");
   if (sampling.prompt_logprobs) scheduled.max_cached_tokens = 0;

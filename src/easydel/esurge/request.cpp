@@ -27,6 +27,12 @@ std::optional<std::vector<int64_t>> whole_numbers(const Value& list) {
   return numbers;
 }
 
+// Of text or a list of token ids.
+Prompt prompt_of(const Value& given) {
+  if (given.is_list()) return token_ids(*whole_numbers(given));
+  return *given.as_string();
+}
+
 bool is_conversation(const Value& messages) {
   return messages.is_list() && !messages.items.empty() && std::ranges::all_of(messages.items, &Value::is_map);
 }
@@ -34,13 +40,16 @@ bool is_conversation(const Value& messages) {
 }  // namespace
 
 void RequestDocument::settle(config::Keys& keys) {
-  const bool text = prompt.as_string().has_value();
   const int prompts = int(!prompt.is_null()) + int(prompt_token_ids.has_value()) + int(!messages.is_null());
   const char* const one = "give one of prompt, prompt_token_ids and messages";
   if (prompts == 0) keys.refuse("prompt", "is missing", one);
   if (prompts > 1) keys.refuse("prompt", "a request has one prompt, but several are given", one);
-  if (!prompt.is_null() && !text && !(prompt.is_list() && whole_numbers(prompt)))
-    keys.refuse("prompt", "is neither text nor a list of token ids", R"(give such as "Hello" or [1, 15043])");
+  const auto check_prompt = [&](const char* key, const Value& given) {
+    if (!given.is_null() && !given.as_string() && !(given.is_list() && whole_numbers(given)))
+      keys.refuse(key, "is neither text nor a list of token ids", R"(give such as "Hello" or [1, 15043])");
+  };
+  check_prompt("prompt", prompt);
+  check_prompt("negative_prompt", negative_prompt);
   if (!messages.is_null() && !is_conversation(messages))
     keys.refuse("messages", "is not a list of messages",
                 R"(give at least one, such as [{"role": "user", "content": "Hello"}])");
@@ -69,10 +78,9 @@ Request read_request(const Value& document) {
     out.prompt = Conversation{std::move(in.messages), std::move(in.tools), std::move(in.chat_template_kwargs)};
   else if (in.prompt_token_ids)
     out.prompt = token_ids(*in.prompt_token_ids);
-  else if (in.prompt.is_list())
-    out.prompt = token_ids(*whole_numbers(in.prompt));
   else
-    out.prompt = *in.prompt.as_string();
+    out.prompt = prompt_of(in.prompt);
+  if (!in.negative_prompt.is_null()) out.negative_prompt = prompt_of(in.negative_prompt);
   if (in.continuation_token_ids) out.continuation = token_ids(*in.continuation_token_ids);
   out.sampling = std::move(in.sampling);
   out.request_id = in.request_id.value_or("");

@@ -38,6 +38,8 @@ struct Request {
   // may be set.
   std::optional<std::vector<TokenId>> continuation = {};
   SamplingParams sampling = {};
+  // With guidance_scale (extra_args): what answers are led away from. Nothing: the prompt's last token.
+  std::optional<Prompt> negative_prompt = {};
   std::string request_id = {};  // the caller's own name for it; results repeat it
   // How tokens are chosen and what ends an answer, complete, instead of these fields of `sampling` and the model's
   // defaults. Its number of results and its limits of length and time have no effect; those of `sampling` have.
@@ -50,7 +52,8 @@ struct Request {
 };
 
 // A request as a document: {"prompt": text or ids | "prompt_token_ids": ids | "messages": list, "tools"?: list,
-// "chat_template_kwargs"?: map, "continuation_token_ids"?: ids, "sampling"?: map, "request_id"?: text}. The sampling
+// "chat_template_kwargs"?: map, "continuation_token_ids"?: ids, "negative_prompt"?: text or ids, "sampling"?: map,
+// "request_id"?: text}. The sampling
 // parameters priority, cache_salt, timeout_seconds and adapter may also be given beside "sampling". UserError:
 // everything that is wrong.
 Request read_request(const Value& document);

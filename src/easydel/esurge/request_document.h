@@ -12,7 +12,7 @@
 namespace easydel::esurge {
 
 struct RequestDocument {
-  Value prompt = {}, messages = {}, tools = {}, chat_template_kwargs = {};
+  Value prompt = {}, negative_prompt = {}, messages = {}, tools = {}, chat_template_kwargs = {};
   std::optional<std::vector<int64_t>> prompt_token_ids = {}, continuation_token_ids = {};
   SamplingParams sampling = {};
   std::optional<std::string> request_id = {}, cache_salt = {}, adapter = {};
@@ -31,6 +31,8 @@ struct RequestDocument {
         field<&R::chat_template_kwargs>("Other variables of the chat template."),
         field<&R::continuation_token_ids>(
             "Token ids whose log-probabilities after the prompt are given, instead of an answer."),
+        field<&R::negative_prompt>("Negative prompt of guidance_scale, as text or as token ids; null: the prompt's "
+                                   "last token."),
         field<&R::sampling>("How the answer is chosen."),
         field<&R::request_id>("The caller's name for the request; its results have it."),
         field<&R::priority>("The same key of sampling."),

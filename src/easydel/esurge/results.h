@@ -34,7 +34,7 @@ struct CompletionOutput {
   std::string text = {};
   // With the end token, if one came.
   std::vector<TokenId> token_ids = {};
-  // Sum over all tokens of the answer; 0 in a beam search, whose answers have a score.
+  // Sum over all tokens of the answer; of a beam search, whose answers have a score, only with logprobs.
   double cumulative_logprob = 0;
   std::optional<float> score = {};           // of a beam search, as generation::Beam has it
   std::vector<TokenLogprobs> logprobs = {};  // of each token, if they were asked for

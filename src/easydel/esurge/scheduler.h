@@ -52,7 +52,8 @@ struct SchedulerRequest {
   int64_t priority = 0;         // lower first, if the policy is priority
   CacheRoot root = {};
   std::optional<double> deadline = {};  // on the clock of schedule(): the request ends with what is there
-  bool beams = false;                   // its choices give no tokens of their own: continue_beams() says how they go on
+  // Its choices give no tokens of their own: continue_beams() says how they go on (beam search, guidance).
+  bool beams = false;
   // Tokens of the prompt that may come from the index: scores of the others are wanted.
   int64_t max_cached_tokens = std::numeric_limits<int64_t>::max();
 };

@@ -1,6 +1,7 @@
 #include "easydel/esurge/step_engine.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -147,7 +148,8 @@ RequestId StepEngine::add(Request request, OnOutput on_output) {
     SchedulerRequest scheduled = live->prepared.scheduled;
     live->fingerprint = p.info.fingerprint;
     p.choose_adapter(*live, scheduled);
-    live->id = p.scheduler.add(std::move(scheduled));
+    live->id = p.scheduler.add(scheduled);
+    if (live->guided) p.add_negative(live, std::move(scheduled));
     p.live.emplace(live->id, live);
     return live->id;
   } catch (const UserError&) {
@@ -155,6 +157,18 @@ RequestId StepEngine::add(Request request, OnOutput on_output) {
     ++p.metrics.requests_refused;
     throw;
   }
+}
+
+// The answers of a guided request after its negative prompt: sequences like others, which go on with the same tokens.
+void StepEngine::Parts::add_negative(const std::shared_ptr<LiveRequest>& request, SchedulerRequest scheduled) try {
+  scheduled.prompt = request->prepared.negative_prompt;
+  scheduled.deadline.reset();
+  scheduled.max_cached_tokens = std::numeric_limits<int64_t>::max();
+  request->negative_id = scheduler.add(std::move(scheduled));
+  negatives.emplace(request->negative_id, request);
+} catch (const UserError&) {
+  scheduler.abort(request->id);
+  throw;
 }
 
 void StepEngine::abort(RequestId id) {

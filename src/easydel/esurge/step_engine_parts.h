@@ -52,6 +52,7 @@ struct StepEngine::Parts {
     return {setup.fingerprint, runner.facts().order, runner.facts().cache_format};
   }
   void load_prefix_cache(const std::filesystem::path& folder);
+  void add_negative(const std::shared_ptr<LiveRequest>& request, SchedulerRequest scheduled);  // under the lock
 
   // Without the lock.
   void propose_drafts();
@@ -66,6 +67,9 @@ struct StepEngine::Parts {
   void run(Step& step);
   void run_entries(Step& step, size_t first, size_t count, std::span<const PageOp> before,
                    std::span<const PageOp> after);
+  // After a pass that failed: each sequence by itself. Only those that fail again lose their requests.
+  void run_one_by_one(Step& step);
+  void run_from_its_beginning(Step& step, size_t index);
   void on_prompt_rows(const Step& step, size_t first, std::span<const ScoredRow> rows);
   void on_draw_rows(Step& step, size_t first, size_t count, std::span<const ScoredRow> rows);
   // What follows from a step that is computed, up to outputs that deliver() has to send. Takes the lock.
@@ -77,8 +81,13 @@ struct StepEngine::Parts {
   struct BeamsToContinue {
     LiveRequest* request = nullptr;
     std::vector<BeamStep> steps;  // none: they are done
+    int64_t tokens = 0;           // that have come
   };
   std::vector<BeamsToContinue> advance_beams(const Step& step);  // without the lock
+  const std::shared_ptr<LiveRequest>& request_of(RequestId id) const {
+    const auto found = live.find(id);
+    return found != live.end() ? found->second : negatives.at(id);
+  }
   void continue_beams(const std::vector<BeamsToContinue>& all);
   void count_tokens(LiveRequest& request, int64_t count);
   std::vector<StepResult> results(Step& step);
@@ -110,6 +119,7 @@ struct StepEngine::Parts {
   mutable std::mutex mutex;  // of the scheduler, the list of requests and the metrics
   Scheduler scheduler;
   std::map<RequestId, std::shared_ptr<LiveRequest>> live;
+  std::map<RequestId, std::shared_ptr<LiveRequest>> negatives;  // by LiveRequest::negative_id
   EngineMetrics metrics;
   Rate rate;
   StepCounts counts;
