@@ -53,6 +53,19 @@ std::optional<size_t> first_blocked(const std::shared_ptr<const text::constrain:
   return covered < text.size() ? std::optional(covered) : std::nullopt;
 }
 
+// The tokens that may come after the matcher's text: two hexadecimal digits for eight of them, token 8i + j is bit j.
+std::string mask_after(Matcher& matcher, size_t tokens) {
+  std::vector<text::constrain::MaskWord> mask(text::constrain::mask_words(int64_t(tokens)));
+  matcher.fill(mask);
+  std::string out;
+  for (size_t i = 0; i < tokens; i += 8) {
+    const auto byte = uint8_t(mask[i / 64] >> i % 64);
+    out += "0123456789abcdef"[byte >> 4];
+    out += "0123456789abcdef"[byte & 15];
+  }
+  return out;
+}
+
 }  // namespace
 
 ConstrainProbe::ConstrainProbe(std::shared_ptr<const text::Tokenizer> tokenizer,
@@ -74,6 +87,10 @@ std::string ConstrainProbe::answer(std::string_view line) const try {
   Value out = Value::map();
   out.set("accepted", Value::boolean(prefix && matcher.may_end()));
   out.set("prefix", Value::boolean(prefix));
+  if (const Value* const wanted = in.find("mask"); prefix && wanted && wanted->as_bool().value_or(false)) {
+    out.set("mask", Value::text(mask_after(matcher, size_t(constraint_->tokens().size()))));
+    return to_json(out);
+  }
   Value blocked;
   if (const auto at = first_blocked(constraint_, text)) {
     // The character that the byte belongs to.

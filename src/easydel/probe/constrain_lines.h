@@ -10,7 +10,9 @@
 
 namespace easydel::probe {
 
-// {"text"} -> {"accepted", "prefix", "blocked_at"}
+// {"text"} -> {"accepted", "prefix", "blocked_at"}. {"text", "mask": true} -> {"accepted", "prefix", "mask"}: the
+// tokens that may come after the text, if it is a prefix, in two hexadecimal digits for eight of them; token 8i + j is
+// bit j.
 class ConstrainProbe {
  public:
   ConstrainProbe(std::shared_ptr<const text::Tokenizer> tokenizer, const text::constrain::Language& language);
