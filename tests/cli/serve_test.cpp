@@ -1,12 +1,10 @@
 // `easydel serve` as a process: it listens at once, answers, and ends by a signal.
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <fcntl.h>
 #include <csignal>
+#include <map>
 
 #include <gtest/gtest.h>
 
+#include "cli/serve_process.h"
 #include "easydel/base/document.h"
 #include "server/client.h"
 #include "support/data.h"
@@ -14,64 +12,11 @@
 namespace easydel {
 namespace {
 
+using test::body_of;
+using test::posted;
 using test::RawClient;
-
-class ServeProcess {
- public:
-  explicit ServeProcess(std::vector<std::string> arguments) {
-    pid_ = ::fork();
-    if (pid_ != 0) return;
-    ::alarm(120);
-    for (const auto& [name, target] : {std::pair("out", STDOUT_FILENO), std::pair("err", STDERR_FILENO)})
-      ::dup2(::open((folder_ / name).c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600), target);
-    arguments.insert(arguments.begin(), test::program().string());
-    std::vector<char*> raw;
-    for (std::string& argument : arguments) raw.push_back(argument.data());
-    raw.push_back(nullptr);
-    ::execv(raw[0], raw.data());
-    ::_exit(99);
-  }
-  ~ServeProcess() {
-    if (pid_ > 0) ::kill(pid_, SIGKILL), ::waitpid(pid_, nullptr, 0);
-  }
-  ServeProcess(const ServeProcess&) = delete;
-  ServeProcess& operator=(const ServeProcess&) = delete;
-
-  std::string out() const { return read("out"); }
-  std::string log() const { return read("err"); }
-  // The port of the line "listening on http://127.0.0.1:PORT".
-  int64_t port() const {
-    const std::string mark = "listening on http://127.0.0.1:";
-    EXPECT_TRUE(test::eventually([&] { return out().find(mark) != std::string::npos; })) << log();
-    const std::string lines = out();
-    const size_t at = lines.find(mark);
-    return at == std::string::npos ? 0 : std::stoll(lines.substr(at + mark.size()));
-  }
-  bool is_ready() const {
-    return test::eventually([&] { return log().find("serve: ready on ") != std::string::npos; });
-  }
-  void signal(int number) const { ::kill(pid_, number); }
-  int wait() {
-    int status = 0;
-    ::waitpid(std::exchange(pid_, -1), &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-
- private:
-  std::string read(const char* name) const {
-    return test::fs::exists(folder_ / name) ? test::read_file(folder_ / name) : "";
-  }
-  test::TemporaryFolder folder_;
-  pid_t pid_ = -1;
-};
-
-std::string posted(const std::string& path, const std::string& body) {
-  return str("POST ", path,
-             " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ", body.size(),
-             "\r\n\r\n", body);
-}
-
-std::string story_model() { return test::test_data("models/stories260K-chat").string(); }
+using test::ServeProcess;
+using test::story_model;
 
 TEST(Serve, AnswersAsGenerateDoesAndEndsBySignal) {
   ServeProcess server({"serve", story_model(), "--port", "0"});
@@ -95,8 +40,6 @@ TEST(Serve, AnswersAsGenerateDoesAndEndsBySignal) {
   EXPECT_EQ(server.wait(), 0);
   EXPECT_FALSE(RawClient(port).connected());
 }
-
-std::string body_of(const std::string& response) { return response.substr(response.find("\r\n\r\n") + 4); }
 
 // `more`: further fields of the request.
 std::string completion(int64_t port, const std::string& more = "") {
@@ -194,6 +137,138 @@ TEST(Serve, RefusesModelsBeforeItLoadsAny) {
   const std::string missing = refused({"--model", "a=" + story, "--model", "b=/no/such/folder"});
   EXPECT_NE(missing.find("actions[0].serve.models.b: "), std::string::npos) << missing;
   EXPECT_NE(missing.find("/no/such/folder"), std::string::npos) << missing;
+}
+
+// "story 512 1a2b": id, context and fingerprint of each model.
+std::map<std::string, std::pair<int64_t, std::string>> facts_of_models(int64_t port) {
+  RawClient client(port, "GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const Value answer = parse_json(body_of(client.response()));
+  std::map<std::string, std::pair<int64_t, std::string>> out;
+  for (const Value& model : answer.find("data")->items)
+    out[model.find("id")->scalar] = {model.find("max_model_len")->as_int().value_or(0),
+                                     model.find("fingerprint")->scalar};
+  return out;
+}
+
+TEST(Serve, GivesOtherModelsSettingsOfTheirOwn) {
+  const std::string story = story_model();
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "run.yaml", str(R"(
+model: {name_or_path: )",
+                                            story, R"(}
+esurge: {max_model_len: 256}
+actions:
+  - serve:
+      host: 127.0.0.1
+      port: 0
+      models:
+        same: )",
+                                            story, R"(
+        short:
+          model: {name_or_path: )",
+                                            story, R"(}
+          esurge: {max_model_len: 96}
+        coded:
+          model: {name_or_path: )",
+                                            story, R"(}
+          quantization: {method: 8bit}
+        precise:
+          model: {name_or_path: )",
+                                            story, R"(}
+          loader: {dtype: fp32, param_dtype: fp32}
+)"));
+  const ServeProcess server({"elarge", (folder / "run.yaml").string()});
+  const ServeProcess command({"serve", "--port", "0", "--model", "story=" + story, "--model", "v1.5=" + story,
+                              "--model", "other=" + story, "--set", "esurge.max_model_len=256", "--set",
+                              "models.v1.5.esurge.max_model_len=96"});
+  ASSERT_TRUE(server.is_ready()) << server.log();
+  const auto facts = facts_of_models(server.port());
+  const std::string own = "stories260K-chat";
+  EXPECT_EQ(facts.at(own), facts.at("same"));
+  EXPECT_EQ(facts.at("short"), std::pair(int64_t(96), facts.at(own).second));
+  EXPECT_EQ(facts.at("coded").first, 256);
+  EXPECT_NE(facts.at("coded").second, facts.at(own).second);
+  EXPECT_EQ(facts.at("precise").first, 256);
+  EXPECT_NE(facts.at("precise").second, facts.at(own).second);
+  ASSERT_TRUE(command.is_ready()) << command.log();
+  const auto given = facts_of_models(command.port());
+  EXPECT_EQ(given.at("story").first, 256);
+  EXPECT_EQ(given.at("v1.5").first, 96);
+  EXPECT_EQ(given.at("other").first, 256);
+}
+
+TEST(Serve, RefusesWrongSettingsOfOtherModels) {
+  const std::string story = story_model();
+  const test::TemporaryFolder folder;
+  const auto refused = [&](const std::string& models) {
+    test::write_file(folder / "run.yaml",
+                     "model: {name_or_path: " + story + "}\nactions:\n  - serve:\n      models:\n" + models);
+    const test::Ran ran = test::run_program({"elarge", "run.yaml"}, {.folder = folder.path()});
+    EXPECT_EQ(ran.status, 2);
+    return test::replaced(ran.err, story, "STORY");
+  };
+  EXPECT_EQ(refused("        a: {esurg: {}, esurge: {page_sise: 3, esurge_name: b}}\n        b: 5\n"),
+            "run.yaml:5:12: actions[0].serve.models.a.model: is missing\n    give the model's folder: model: "
+            "{name_or_path: DIR}\n"
+            "run.yaml:5:13: actions[0].serve.models.a.esurg: no such key\n    did you mean 'esurge'?\n"
+            "run.yaml:5:33: actions[0].serve.models.a.esurge.page_sise: no such key\n    did you mean 'page_size'?\n"
+            "run.yaml:5:60: actions[0].serve.models.a.esurge.esurge_name: is the name above it\n    leave it out\n"
+            "run.yaml:6:12: actions[0].serve.models.b: '5' is not a model\n    give a folder or a name on the Hub, or "
+            "sections: {model: {name_or_path: DIR}, esurge: {...}}\n"
+            "5 problems in run.yaml; nothing was run.\n");
+  const auto command = [&](const std::string& set) {
+    const test::Ran ran = test::run_program({"serve", "--model", "a=" + story, "--model", "b=" + story, "--set", set});
+    EXPECT_EQ(ran.status, 2);
+    return ran.err;
+  };
+  EXPECT_EQ(command("models.a.esurge.page_size=16"),
+            "--set models.a.esurge.page_size=16: 'a' is the first model, whose settings are those of the command\n"
+            "    --set esurge.page_size=16\n");
+  EXPECT_EQ(command("models.c.esurge.page_size=16"),
+            "--set models.c.esurge.page_size=16: names no model of --model\n"
+            "    --model NAME=DIR --set models.NAME.KEY=VALUE\n");
+  EXPECT_EQ(command("models.b.esurge.page_sise=16"),
+            "--set models.b.esurge.page_sise=16: actions[0].serve.models.b.esurge.page_sise: no such key\n"
+            "    did you mean 'page_size'?\n1 problem in easydel serve; nothing was run.\n");
+}
+
+TEST(Serve, ReadsTheLogLevelOfItsEnvironmentFileAnew) {
+  const test::TemporaryFolder folder;
+  const std::string file = (folder / "serve.env").string();
+  const auto write = [&](const char* level) {
+    test::write_file(
+        file, str("# of a service\nHF_HOME=/nowhere\nEASYDEL_SERVE_PORT=0\nEASYDEL_SERVE_LOG_LEVEL=\"", level, "\"\n"));
+  };
+  write("warning");
+  const ServeProcess server({"serve", story_model(), "--env-file", file});
+  const int64_t port = server.port();
+  const auto is_up = [port](const char* path) {
+    return RawClient(port, str("GET ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+        .response()
+        .starts_with("HTTP/1.1 200");
+  };
+  ASSERT_TRUE(test::eventually([&] { return is_up("/health"); })) << server.log();
+  EXPECT_TRUE(is_up("/v1/models"));
+  EXPECT_EQ(server.log().find("GET /v1/models"), std::string::npos) << server.log();
+  write("info");
+  server.signal(SIGHUP);
+  ASSERT_TRUE(test::eventually([&] { return server.log().find("read the log level anew") != std::string::npos; }))
+      << server.log();
+  EXPECT_TRUE(is_up("/version"));
+  EXPECT_TRUE(test::eventually([&] { return server.log().find("GET /version") != std::string::npos; })) << server.log();
+  // What is wrong with the file is said with its line; a flag comes before it.
+  test::write_file(file, "EASYDEL_SERVE_PORT=0\nEASYDEL_SERVE_LOGLEVEL=info\n");
+  EXPECT_EQ(
+      test::run_program({"serve", story_model(), "--env-file", file}).err,
+      file + ":2: 'EASYDEL_SERVE_LOGLEVEL' is not a key of the server\n    did you mean 'EASYDEL_SERVE_LOG_LEVEL'?\n");
+  test::write_file(file, "EASYDEL_SERVE_PORT\n");
+  EXPECT_EQ(test::run_program({"serve", story_model(), "--env-file", file}).err,
+            file + ":1: 'EASYDEL_SERVE_PORT' is not NAME=VALUE\n    EASYDEL_SERVE_PORT=8000\n");
+  test::write_file(file, "EASYDEL_SERVE_PORT=99999\n");
+  const std::string wrong = test::run_program({"serve", story_model(), "--env-file", file}).err;
+  EXPECT_NE(wrong.find(file + ": EASYDEL_SERVE_PORT 99999: actions[0].serve.port: 99999 is out of range"),
+            std::string::npos)
+      << wrong;
 }
 
 TEST(Serve, GivesTheSameBytesStreamedWholeAndUnderLoad) {

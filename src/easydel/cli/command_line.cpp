@@ -119,8 +119,7 @@ void add_key_flags(CLI::App* app, const config::Section& section, const std::str
 void add_model_flags(CLI::App* app, ModelOptions& options) {
   add_folder_flags(app, options, false);
   app->add_option("--server", options.server,
-                  "Address of a server that answers instead, such as http://127.0.0.1:11556 or unix:/path; MODEL is "
-                  "then a name of that server's");
+                  "Address of a server that answers instead (http://HOST:PORT, unix:/path); MODEL is its name there");
   app->add_option("--key-file", options.key_file, "File with the API key for --server");
   add_key_flags(app, config::section_of<generation::GenerationConfig>(),
                 "Generation (defaults come from the model's generation_config.json)", options.generation);
@@ -335,6 +334,7 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("model,--model", o.serve.models,
                   "Model folder, or a name on the Hugging Face Hub; for several models --model NAME=DIR for each");
   add_setting_flags(one, o.serve);
+  one->add_option("--env-file", o.serve.env_file, "File with lines EASYDEL_SERVE_KEY=VALUE (docs/serving.md)");
   add_key_flags(one, config::section_of<server::ServeConfig>(), "Server (docs/serving.md)", o.serve.keys);
 
   one = add_command(app, o, "score", "Log-probabilities of given continuations, as JSON Lines", work,

@@ -70,6 +70,7 @@ int run_score(const ScoreCommand& command);
 struct ServeOptions : ModelOptions {
   std::vector<std::string> models;                        // folders or names; where there are several, NAME=DIR
   std::vector<std::pair<std::string, std::string>> keys;  // of the action `serve` and their YAML values
+  std::string env_file;                                   // file with lines EASYDEL_SERVE_KEY=VALUE; empty: none
 };
 int run_serve(ServeOptions options);
 

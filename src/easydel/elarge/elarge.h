@@ -91,6 +91,9 @@ struct Run {
   std::vector<Action> actions;
   std::vector<std::string> notes;  // for the user; they do not stop the run
   int64_t ranks = 1;               // number of processes of the run
+  // The document as it is by now, for an action that reads it again while it runs; null: it is that of `file`, if there
+  // is such a file, and cannot change otherwise.
+  std::function<Value()> reread = {};
 };
 
 // Reads a run and checks everything that can be checked without torch: keys, types, rules over several keys, actions

@@ -124,7 +124,13 @@ void check_served_model(const Config& config, const std::string& path, config::P
   const fs::path folder = find_model(config.model, "model", own);
   if (!folder.empty()) check_model(folder, config.base_config.values.config_json, "model", own);
   for (const config::Problem& problem : own.sorted()) problems.add(path, problem.what, problem.remedy);
-  if (!folder.empty() && own.empty()) problems.collect(path, [&] { text::Tokenizer::load(folder); });
+  problems.collect(path, [&] { read_chat_template(config.model, "model"); });
+  if (folder.empty() || !own.empty()) return;
+  problems.collect(path, [&] {
+    const std::optional<std::string>& tokenizer = config.model.tokenizer;
+    text::Tokenizer::load(
+        tokenizer ? hub::resolve_model(*tokenizer, "model.tokenizer", "main", hub::ModelFiles::description) : folder);
+  });
 }
 
 namespace {

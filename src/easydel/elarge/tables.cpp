@@ -9,6 +9,8 @@ namespace easydel::config {
 
 template const Section& section_of<elarge::Config>();
 template const Section& section_of<elarge::BaseValues>();
+template const Section& section_of<elarge::ModelConfig>();
+template const Section& section_of<elarge::LoaderConfig>();
 template const Section& section_of<elarge::QuantizationConfig>();
 template const Section& section_of<elarge::EvalConfig>();
 template const Section& section_of<elarge::GenerateConfig>();

@@ -51,7 +51,7 @@ void ServeConfig::settle(config::Keys& keys) {
   if (metrics_port && *metrics_port != 0 && *metrics_port == port)
     keys.refuse("metrics_port", "is the port of the server",
                 "give another one, or leave it out: /metrics is there too");
-  if (models.contains(""))
+  if (models.find(""))
     keys.refuse("models", "has a model without a name", "give each model the name that requests use");
   if (otlp_endpoint && !is_web_address(*otlp_endpoint))
     keys.refuse("otlp_endpoint", "'" + *otlp_endpoint + "' is not a URL of http or https", "http://127.0.0.1:4318");

@@ -44,7 +44,7 @@ struct ServeConfig {
   bool enable_cors = false;
   std::optional<std::vector<std::string>> cors_origins;
   // Ours: other models.
-  std::map<std::string, std::string> models;  // their folders, or names on the Hub, by the name of each
+  Value models;  // by the name of each; elarge/other_models.h reads them
   // Ours: limits.
   int64_t max_header_bytes = 16384, max_header_fields = 64, max_target_bytes = 2048, max_body_bytes = 8 << 20;
   double header_timeout_seconds = 10, body_timeout_seconds = 30, min_body_bytes_per_second = 1024;
@@ -85,7 +85,8 @@ struct ServeConfig {
         field<&C::port>("Port to listen on; 0: a free one, which is printed.", between(0, 65535)),
         field<&C::workers>("Number of server processes; only 1 is possible.", between(1, 1)),
         field<&C::log_level>("How much is logged while the server runs: debug, info, warning or error. Above info no "
-                             "line is written for a request. SIGHUP reads it anew from the run's file."),
+                             "line is written for a request. SIGHUP reads it anew from the run's file, or from that of "
+                             "--env-file."),
         field<&C::reload>("Reload on code changes. Not possible: the server and the engine are one process."),
         field<&C::ssl_keyfile>("Private key file for HTTPS."),
         field<&C::ssl_certfile>("Certificate file for HTTPS."),
@@ -97,8 +98,11 @@ struct ServeConfig {
         field<&C::admin_key>("API key for administrative requests."),
         field<&C::enable_cors>("Answer requests of web pages from other origins (CORS)."),
         field<&C::cors_origins>("Origins that are allowed."),
-        field<&C::models>("Other models that are served, by the names that requests give: {small: models/small}. They "
-                          "have the run's settings, and the memory for KV caches is divided evenly."),
+        field<&C::models>(
+            "Other models that are served, by the names that requests give: {small: models/small}, or "
+            "with sections model, loader, quantization and esurge of their own: {large: {model: "
+            "{name_or_path: models/large}, esurge: {max_num_seqs: 8}}}. Other settings are the run's, and "
+            "the memory for KV caches is divided evenly."),
         field<&C::max_header_bytes>("Largest size of a request's first line and headers, in bytes; more is refused "
                                     "with 431.",
                                     between(1024, 1 << 20)),
