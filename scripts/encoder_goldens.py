@@ -62,7 +62,13 @@ def sentences(folder):
     config = json.loads((folder / "config.json").read_text())
     config["matryoshka_dimensions"] = [8, 16]
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    return {"texts": TEXTS, "embeddings": plain(model.encode(TEXTS)),
+    pooling, without_prompt = folder / "1_Pooling" / "config.json", {}
+    settings = pooling.read_text()
+    for mode in ("mean", "cls", "lasttoken"):
+        pooling.write_text(json.dumps({**json.loads(settings), "pooling_mode": mode, "include_prompt": False}))
+        without_prompt[mode] = plain(SentenceTransformer(str(folder), device="cpu").encode(TEXTS))
+    pooling.write_text(settings)
+    return {"texts": TEXTS, "embeddings": plain(model.encode(TEXTS)), "without_prompt": without_prompt,
             "cut": plain(model.encode(TEXTS, truncate_dim=8, normalize_embeddings=True)),
             "tokens": [len(model.tokenizer("the sea: " + text)["input_ids"]) for text in TEXTS]}
 

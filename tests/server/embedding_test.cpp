@@ -5,6 +5,7 @@
 
 #include "easydel/server/embedding_json.h"
 #include "easydel/server/embedding_request.h"
+#include "easydel/server/pair_activation.h"
 #include "server/read_request.h"
 
 namespace easydel::server {
@@ -44,6 +45,44 @@ TEST(EmbeddingNumbers, AreCutAndScaled) {
   EXPECT_EQ(activated({1000, -1000}, ClassActivation::sigmoid), (Vector{1, 0}));
   EXPECT_EQ(activated({3, -4}, ClassActivation::identity), (Vector{3, -4}));
   EXPECT_EQ(base64("abcd"), "YWJjZA==");
+}
+
+// Values of torch 2.13.0 in fp64.
+TEST(PairActivations, AreThoseOfTorch) {
+  const std::vector<double> x = {-25, -4, -0.75, 0.3, 7, 25};
+  const std::vector<std::pair<std::string, std::vector<double>>> expected = {
+      {"CELU", {-0.999999999986, -0.981684361111, -0.527633447259, 0.3, 7, 25}},
+      {"ELU", {-0.999999999986, -0.981684361111, -0.527633447259, 0.3, 7, 25}},
+      {"GELU", {-0, -0.000126684967332, -0.169970514283, 0.185373426657, 6.99999999999, 25}},
+      {"Hardshrink", {-25, -4, -0.75, 0, 7, 25}},
+      {"Hardsigmoid", {0, 0, 0.375, 0.55, 1, 1}},
+      {"Hardswish", {-0, -0, -0.28125, 0.165, 7, 25}},
+      {"Hardtanh", {-1, -1, -0.75, 0.3, 1, 1}},
+      {"Identity", {-25, -4, -0.75, 0.3, 7, 25}},
+      {"LeakyReLU", {-0.25, -0.04, -0.0075, 0.3, 7, 25}},
+      {"LogSigmoid", {-25, -4.01814992792, -1.13687100611, -0.554355244469, -0.000911466453774, -1.38879438649e-11}},
+      {"Mish", {-3.47198596622e-10, -0.072591740792, -0.276494714505, 0.208001372348, 6.99998837981, 25}},
+      {"ReLU", {0, 0, 0, 0.3, 7, 25}},
+      {"ReLU6", {0, 0, 0, 0.3, 6, 6}},
+      {"SELU", {-1.75809934082, -1.72589862819, -0.927632015835, 0.315210296207, 7.35490691149, 26.2675246839}},
+      {"SiLU", {-3.47198596619e-10, -0.0719448398484, -0.240615975618, 0.172332755043, 6.99362264164, 24.9999999997}},
+      {"Sigmoid", {1.38879438648e-11, 0.0179862099621, 0.320821300825, 0.574442516812, 0.999088948806, 0.999999999986}},
+      {"Softplus", {1.38879438649e-11, 0.0181499279178, 0.386871006115, 0.854355244469, 7.00091146645, 25}},
+      {"Softshrink", {-24.5, -3.5, -0.25, 0, 6.5, 24.5}},
+      {"Softsign", {-0.961538461538, -0.8, -0.428571428571, 0.230769230769, 0.875, 0.961538461538}},
+      {"Tanh", {-1, -0.999329299739, -0.635148952387, 0.291312612452, 0.999998336944, 1}},
+      {"Tanhshrink", {-24, -3.00067070026, -0.114851047613, 0.00868738754841, 6.00000166306, 24}},
+  };
+  std::vector<std::string> names;
+  for (const auto& [name, values] : expected) {
+    names.push_back(name);
+    const PairActivation activation = find_pair_activation(name);
+    ASSERT_TRUE(activation) << name;
+    for (size_t i = 0; i < x.size(); ++i)
+      EXPECT_NEAR(activation(x[i]), values[i], 1e-11 * std::abs(values[i])) << name << "(" << x[i] << ")";
+  }
+  EXPECT_EQ(pair_activation_names(), names);
+  EXPECT_FALSE(find_pair_activation("Softmax"));
 }
 
 const CompletionHead head{.id = "x-1", .created = 7, .model = "m"};

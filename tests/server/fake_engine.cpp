@@ -254,6 +254,7 @@ FakeServer::FakeServer(FakeEngine::Answer answer, const std::function<void(serve
       jobs({.max_requests = config.max_waiting_requests.value_or(0),
             .overload_message = config.overload_message,
             .log_prompts = config.log_prompts}),
+      encodes({.max_requests = config.max_waiting_requests.value_or(0)}),
       api(config, nullptr, models) {
   log::set_sink([](log::Level, std::string_view) {});
   server::ServedModel model{.id = "tiny", .created = 5, .max_model_len = 512, .root = "dir"};
@@ -264,10 +265,11 @@ FakeServer::FakeServer(FakeEngine::Answer answer, const std::function<void(serve
   if (change_model) change_model(model);
   models.add(std::move(model));
   api.set_state(server::ServerState::ready);
-  const server::RouteContext context{config, models, jobs};
+  const server::RouteContext context{config, models, jobs, encodes};
   server::add_chat_route(api, context);
   server::add_completion_route(api, context);
   server::add_model_routes(api, context);
+  server::add_embedding_routes(api, context);
   server::add_adapter_routes(api, context);
   server::add_message_routes(api, context);
   server::add_response_routes(api, context, responses);
@@ -278,6 +280,7 @@ FakeServer::FakeServer(FakeEngine::Answer answer, const std::function<void(serve
 FakeServer::~FakeServer() {
   engine->release();
   jobs.cancel_all({.status = 503, .message = "ended"});
+  encodes.cancel_all({.status = 503, .message = "ended"});
   http = nullptr;
   log::set_sink(nullptr);
 }

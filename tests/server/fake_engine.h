@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "easydel/base/document.h"
+#include "easydel/server/encode_queue.h"
 #include "easydel/server/http_server.h"
 #include "easydel/server/response_store.h"
 #include "easydel/server/route_context.h"
@@ -111,6 +112,7 @@ class FakeServer {
   server::ModelList models;
   server::ResponseStore responses;
   server::AnswerJobs jobs;
+  server::EncodeQueue encodes;
   server::Api api;
   std::unique_ptr<server::HttpServer> http;
 };

@@ -1,7 +1,9 @@
 """Embeddings, scores and classes over HTTP are those of sentence-transformers and transformers, with the same bits alone and in a batch."""
 import base64
+import concurrent.futures
 import json
 import math
+import shutil
 import socket
 import struct
 import time
@@ -86,6 +88,20 @@ def test_embeddings_of_ids_and_of_many_passes(sentences):
     assert [row["embedding"] for row in many] == [row["embedding"] for row in by_text["data"]] * 60
 
 
+@pytest.mark.parametrize("mode", ["mean", "cls", "lasttoken"])
+def test_a_prompt_that_is_not_pooled(tmp_path, mode):
+    wanted = expected("sentences")
+    folder = shutil.copytree(ENCODERS / "sentences", tmp_path / "sentences")
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"embedding_dimension": 24, "pooling_mode": mode, "include_prompt": False}))
+    with Server(model=folder) as server:
+        rows = post(server, "/v1/embeddings", {"input": wanted["texts"]})["data"]
+        assert all(near(row["embedding"], vector) for row, vector in zip(rows, wanted["without_prompt"][mode], strict=True))
+        for text, row in zip(wanted["texts"], rows):  # the same bits alone
+            assert post(server, "/v1/embeddings", {"input": text})["data"][0]["embedding"] == row["embedding"]
+        cut = post(server, "/v1/embeddings", {"input": "the old king", "truncate_prompt_tokens": 3})["data"][0]["embedding"]
+        assert len(cut) == 24 and all(math.isfinite(number) for number in cut)
+
+
 def test_scores_of_embeddings_are_cosines(sentences):
     wanted = expected("sentences")["embeddings"]
     texts = expected("sentences")["texts"]
@@ -127,6 +143,24 @@ def test_a_client_that_leaves_stops_its_embeddings(sentences):
     raise AssertionError("the request was computed for nobody")
 
 
+def test_administrators_see_and_end_embeddings():
+    with Server("--admin-key", "an-admin-key-of-a-test", model=ENCODERS / "sentences") as server:
+        key = {"Authorization": "Bearer an-admin-key-of-a-test"}
+        body = {"input": ["the old king " * 10] * 2000}
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(server.request, "POST", "/v1/embeddings", body, {"X-Request-Id": "mine", **key})
+            listed = []
+            for _ in range(400):
+                listed = server.request("GET", "/v1/admin/requests", None, key)[2]["requests"]
+                if listed:
+                    break
+                time.sleep(0.005)
+            assert [(one["id"], one["route"], one["model"]) for one in listed] == [("mine", "/v1/embeddings", "sentences")]
+            assert server.request("DELETE", "/v1/admin/requests/mine", None, key)[0] == 200
+            status, _, answer = asked.result()
+        assert status == 503 and answer["error"]["message"] == "An administrator ended the request."
+
+
 def test_a_causal_model_of_sentence_transformers_embeds():
     wanted = expected("decoder")
     with served("decoder") as server:
@@ -153,6 +187,21 @@ def test_scores_of_pairs_are_those_of_a_cross_encoder(name):
         documents = [b for a, b in wanted["pairs"] if a == first]
         ranked = post(server, "/v1/rerank", {"query": first, "documents": documents})["results"]
         assert [row["relevance_score"] for row in ranked] == sorted((row["score"] for row in rows[:len(documents)]), reverse=True)
+
+
+def test_scores_of_pairs_take_any_activation_of_torch(tmp_path):
+    wanted = expected("reranker_raw")
+    folder = shutil.copytree(ENCODERS / "reranker_raw", tmp_path / "reranker")
+    settings = folder / "config_sentence_transformers.json"
+    named = settings.read_text()
+    assert "torch.nn.modules.linear.Identity" in named
+    settings.write_text(named.replace("torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Tanh"))
+    with Server(model=folder) as server:
+        rows = [post(server, "/v1/score", {"text_1": a, "text_2": b, "truncate_prompt_tokens": 64})["data"][0] for a, b in wanted["pairs"]]
+        assert near([row["score"] for row in rows], [math.tanh(score) for score in wanted["scores"]])
+    settings.write_text(named.replace("torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Softmax"))
+    with pytest.raises(RuntimeError, match="the activation of pairs' scores 'torch.nn.modules.activation.Softmax' is not built yet"):
+        Server(model=folder).__enter__()
 
 
 @pytest.mark.parametrize("name", ["classes", "classes_apart"])

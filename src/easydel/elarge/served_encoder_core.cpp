@@ -8,6 +8,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/names.h"
 #include "easydel/elarge/fingerprint.h"
 #include "easydel/elarge/served_model.h"
 #include "easydel/elarge/served_name.h"
@@ -26,17 +27,20 @@ class EncoderBehindServer final : public server::ServedEncoder {
   explicit EncoderBehindServer(std::shared_ptr<const models::Model> model) : model_(std::move(model)) {
     classifies = model_->task() == models::Task::sequence_classification;
     vocabulary = model_->vocabulary();
-    if (!classifies) spec_ = models::read_embedding(*model_);
+    if (classifies) return;
+    spec_ = models::read_embedding(*model_);
+    pools_prompt = spec_.pools_prompt;
   }
 
   std::vector<server::Vector> encode(std::span<const server::EncodedText> texts) override {
     const at::NoGradGuard no_gradient;
-    std::vector<int64_t> ids, types, begins = {0};
+    std::vector<int64_t> ids, types, prompts, begins = {0};
     for (const server::EncodedText& text : texts) {
       ids.insert(ids.end(), text.ids.begin(), text.ids.end());
       types.insert(types.end(), text.type_ids.begin(), text.type_ids.end());
       types.resize(ids.size());
       begins.push_back(int64_t(ids.size()));
+      prompts.push_back(text.prompt_tokens);
     }
     nn::Pass pass = nn::Pass::over(begins);
     models::Inputs inputs{at::tensor(ids, at::kLong).to(model_->device())};
@@ -44,7 +48,9 @@ class EncoderBehindServer final : public server::ServedEncoder {
       inputs.token_types = at::tensor(types, at::kLong).to(model_->device());
     const Tensor hidden = model_->forward(inputs, pass).hidden;
     const Tensor scores = classifies ? model_->class_head()->scores(hidden, inputs.tokens, pass)
-                                     : models::embeddings(spec_, hidden, inputs.tokens, pass);
+                          : pools_prompt
+                              ? models::embeddings(spec_, hidden, inputs.tokens, pass)
+                              : models::embeddings_after_prompts(spec_, hidden, inputs.tokens, pass, prompts);
     const Tensor rows = scores.to(at::kCPU, at::kFloat).contiguous();
     std::vector<server::Vector> out;
     for (int64_t row = 0; row < rows.size(0); ++row) {
@@ -89,16 +95,17 @@ Value side_file(const models::Model& model, const char* name) {
 constexpr const char* settings_file = "config_sentence_transformers.json";
 
 // As CrossEncoder of sentence-transformers chooses it: by the name of a torch module, else sigmoid.
-ClassActivation pair_activation(const models::Model& model) {
+server::PairActivation pair_activation(const models::Model& model) {
   const Value settings = side_file(model, settings_file);
   std::string name = server::text_of(settings, "activation_fn");
   const Value* const section = server::member(model.config(), "sentence_transformers");
   if (name.empty() && section) name = server::text_of(*section, "activation_fn");
   if (name.empty()) name = server::text_of(model.config(), "sbert_ce_default_activation_function");
-  if (name.empty() || name.ends_with(".Sigmoid")) return ClassActivation::sigmoid;
-  if (name.ends_with(".Identity")) return ClassActivation::identity;
+  if (name.empty()) name = "Sigmoid";
+  if (const auto activation = server::find_pair_activation(name.substr(name.rfind('.') + 1))) return activation;
   refuse(FilePlace{(model.folder() / "config.json").string()},
-         str("the activation of pairs' scores '", name, "' is not supported yet"), "supported: Sigmoid, Identity");
+         str("the activation of pairs' scores '", name, "' is not built yet"),
+         "built: " + join(server::pair_activation_names(), ", "));
 }
 
 bool is_of_sentence_transformers(const models::Model& model) {

@@ -1,6 +1,7 @@
 #include "easydel/models/embedding.h"
 
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <utility>
@@ -14,9 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-nn::Pooling read_pooling(const fs::path& file) {
-  const Value document = parse_file(file);
-  const ConfigReader config(document, FilePlace{file.string()});
+nn::Pooling pooling_of(const Value& document, const ConfigReader& config) {
   std::vector<std::string> chosen;
   for (const auto& [key, value] : document.entries)
     if (key.starts_with("pooling_mode_") && value.as_bool().value_or(false)) chosen.push_back(key);
@@ -31,6 +30,13 @@ nn::Pooling read_pooling(const fs::path& file) {
                     "built: cls, mean, lasttoken");
 }
 
+void read_pooling(const fs::path& file, EmbeddingSpec& spec) {
+  const Value document = parse_file(file);
+  const ConfigReader config(document, FilePlace{file.string()});
+  spec.pooling = pooling_of(document, config);
+  spec.pools_prompt = config.boolean("include_prompt", true);
+}
+
 }  // namespace
 
 EmbeddingSpec read_embedding(const Model& model) {
@@ -42,7 +48,7 @@ EmbeddingSpec read_embedding(const Model& model) {
     const ConfigReader config(module, FilePlace{file.string()});
     const std::string type = config.text("type", ""), kind = type.substr(type.rfind('.') + 1);
     if (kind == "Pooling")
-      spec.pooling = read_pooling(model.folder() / config.text("path", "") / "config.json");
+      read_pooling(model.folder() / config.text("path", "") / "config.json", spec);
     else if (kind == "Normalize")
       spec.normalized = true;
     else if (kind != "Transformer")
@@ -101,6 +107,26 @@ Tensor embeddings(const EmbeddingSpec& spec, const Tensor& hidden, const Tensor&
   const Tensor pooled = nn::pool(hidden, spec.pooling, tokens, pass).to(at::kFloat);
   if (!spec.normalized) return pooled;
   return pooled / at::linalg_vector_norm(pooled, 2, {1}, /*keepdim=*/true).clamp_min(1e-12);
+}
+
+Tensor embeddings_after_prompts(const EmbeddingSpec& spec, const Tensor& hidden, const Tensor& tokens,
+                                const nn::Pass& pass, const std::vector<int64_t>& prompt_tokens) {
+  const std::vector<int64_t>& ends = pass.stream().cu_seqlens;
+  std::vector<int64_t> rows, begins = {0};
+  std::vector<float> shares;
+  for (size_t i = 0; i < prompt_tokens.size(); ++i) {
+    const int64_t begin = ends[i], end = ends[i + 1];
+    const bool any = begin + prompt_tokens[i] < end;
+    for (int64_t row = any ? begin + prompt_tokens[i] : begin; row < (any ? end : begin + 1); ++row)
+      rows.push_back(row);
+    begins.push_back(std::ssize(rows));
+    shares.push_back(any || spec.pooling == nn::Pooling::first ? 1 : 0);
+  }
+  const Tensor kept = at::tensor(rows, at::kLong).to(hidden.device());
+  const Tensor scale = at::tensor(shares, at::kFloat).to(hidden.device()).unsqueeze(1);
+  return embeddings(spec, hidden.index_select(0, kept), tokens.index_select(0, kept.to(tokens.device())),
+                    nn::Pass::over(begins)) *
+         scale;
 }
 
 }  // namespace easydel::models

@@ -11,7 +11,8 @@ namespace easydel::models {
 
 struct EmbeddingSpec {
   nn::Pooling pooling = nn::Pooling::mean;
-  bool normalized = false;  // to length 1
+  bool normalized = false;   // to length 1
+  bool pools_prompt = true;  // whether the tokens of a prompt before the text are pooled, too
 };
 
 // As the files of sentence-transformers in the model's folder say (modules.json and its Pooling module). Without those
@@ -30,5 +31,10 @@ int64_t hidden_size(const Model& model);
 
 // hidden [tokens, size], returned by model.forward for `tokens` in `pass` -> fp32 [sequences, size], with gradients.
 Tensor embeddings(const EmbeddingSpec& spec, const Tensor& hidden, const Tensor& tokens, const nn::Pass& pass);
+
+// The same without the first prompt_tokens[i] tokens of sequence i. Of a sequence that has no others, the mean and the
+// last token are zeros, and the first token is that of the prompt, as in sentence-transformers.
+Tensor embeddings_after_prompts(const EmbeddingSpec& spec, const Tensor& hidden, const Tensor& tokens,
+                                const nn::Pass& pass, const std::vector<int64_t>& prompt_tokens);
 
 }  // namespace easydel::models

@@ -55,9 +55,11 @@ class Encoding {
     if (!model_->tokenizer)
       refuse(path, str("'", model_->id, "' has no tokenizer, so it takes no text"), "send token ids");
     text::Encoding encoded = model_->tokenizer->encode_full(encoder().prompt + text, pair);
-    if (max_tokens_ && int64_t(encoded.ids.size()) > *max_tokens_)
-      return add(truncated(encoded, *max_tokens_, path), path);
-    add({std::move(encoded.ids), std::move(encoded.type_ids)}, path);
+    const bool is_long = max_tokens_ && int64_t(encoded.ids.size()) > *max_tokens_;
+    EncodedText out = is_long ? truncated(encoded, *max_tokens_, path)
+                              : EncodedText{std::move(encoded.ids), std::move(encoded.type_ids)};
+    if (!encoder().pools_prompt) out.prompt_tokens = prompt_tokens();
+    add(std::move(out), path);
   }
   void add_ids(const std::vector<int32_t>& ids, const std::string& path) {
     for (const int32_t id : ids)
@@ -75,14 +77,14 @@ class Encoding {
   }
 
   // `answer`: makes the body of the answer of a row for each text.
-  void start(EncodeQueue& queue, std::function<std::string(std::vector<Vector> rows)> answer) {
+  void start(std::function<std::string(std::vector<Vector> rows)> answer) {
     call_->record.prompt_tokens = tokens_;
     context_.jobs.count_tokens(*call_, tokens_);
     for (const EncodedText& text : texts_) context_.jobs.note_prompt(*call_, *model_, text.ids);
-    queue.add({std::move(call_), std::move(model_), std::move(texts_),
-               [answer = std::move(answer)](Call& call, std::vector<Vector> rows) {
-                 call.respond_json(200, answer(std::move(rows)));
-               }});
+    context_.encodes.add({std::move(call_), std::move(model_), std::move(texts_),
+                          [answer = std::move(answer)](Call& call, std::vector<Vector> rows) {
+                            call.respond_json(200, answer(std::move(rows)));
+                          }});
   }
 
   CompletionHead head(std::string_view prefix) const {
@@ -90,6 +92,14 @@ class Encoding {
   }
 
  private:
+  // Of the prompt with what the tokenizer puts before it, as sentence-transformers counts them: what the tokenizer puts
+  // after it stands after the whole text.
+  int64_t prompt_tokens() {
+    if (prompt_tokens_) return *prompt_tokens_;
+    const std::vector<text::TokenId> ids = model_->tokenizer->encode_full(encoder().prompt, std::nullopt).ids;
+    prompt_tokens_ = std::ssize(ids) - (!ids.empty() && model_->tokenizer->is_special(ids.back()));
+    return *prompt_tokens_;
+  }
   void add(EncodedText text, const std::string& path) {
     if (text.ids.empty()) refuse(path, "has no tokens", "give a text");
     if (model_->max_model_len > 0 && int64_t(text.ids.size()) > model_->max_model_len)
@@ -108,6 +118,7 @@ class Encoding {
   std::optional<int64_t> max_tokens_;
   std::vector<EncodedText> texts_;
   int64_t tokens_ = 0;
+  std::optional<int64_t> prompt_tokens_;
 };
 
 template <config::Sectioned T>
@@ -128,7 +139,7 @@ using Texts = std::vector<std::string>;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 // Scores of pairs: of a classifier with one class from both texts, otherwise the cosine of their embeddings.
-void score_pairs(Encoding& encoding, EncodeQueue& queue, const Pairs& pairs, const char* first, const char* second,
+void score_pairs(Encoding& encoding, const Pairs& pairs, const char* first, const char* second,
                  std::function<std::string(const std::vector<double>& scores, int64_t tokens)> answer) {
   const ServedEncoder& encoder = encoding.encoder();
   if (encoder.classifies) {
@@ -137,10 +148,10 @@ void score_pairs(Encoding& encoding, EncodeQueue& queue, const Pairs& pairs, con
              "use /v1/classify");
     for (size_t i = 0; i < pairs.size(); ++i)
       encoding.add_text(pairs[i].first, str(second, "[", i, "]"), pairs[i].second);
-    return encoding.start(queue, [activation = encoder.pair_activation, tokens = encoding.tokens(),
-                                  answer = std::move(answer)](const std::vector<Vector>& rows) {
+    return encoding.start([activation = encoder.pair_activation, tokens = encoding.tokens(),
+                           answer = std::move(answer)](const std::vector<Vector>& rows) {
       std::vector<double> scores;
-      for (const Vector& row : rows) scores.push_back(activated(row, activation)[0]);
+      for (const Vector& row : rows) scores.push_back(activation(row[0]));
       return answer(scores, tokens);
     });
   }
@@ -148,7 +159,7 @@ void score_pairs(Encoding& encoding, EncodeQueue& queue, const Pairs& pairs, con
     encoding.add_text(pairs[i].first, str(first, "[", i, "]"));
     encoding.add_text(pairs[i].second, str(second, "[", i, "]"));
   }
-  encoding.start(queue, [tokens = encoding.tokens(), answer = std::move(answer)](const std::vector<Vector>& rows) {
+  encoding.start([tokens = encoding.tokens(), answer = std::move(answer)](const std::vector<Vector>& rows) {
     std::vector<double> scores;
     for (size_t i = 0; i + 1 < rows.size(); i += 2) scores.push_back(cosine(rows[i], rows[i + 1]));
     return answer(scores, tokens);
@@ -167,15 +178,15 @@ void check_dimensions(const ServedEncoder& encoder, int64_t dimensions) {
   }
 }
 
-void answer_embeddings(const RouteContext& context, const Api& api, EncodeQueue& queue, std::shared_ptr<Call> call) {
+void answer_embeddings(const RouteContext& context, const Api& api, std::shared_ptr<Call> call) {
   TokenLists lists;
   const auto request = read_encoding<EmbeddingsRequest>(context, *call, &lists);
   Encoding encoding(context, api, std::move(call), request.model, request.truncate_prompt_tokens);
   encoding.need(false);
   if (request.dimensions) check_dimensions(encoding.encoder(), *request.dimensions);
   encoding.add_input(request.input, lists);
-  encoding.start(queue, [id = encoding.model().id, tokens = encoding.tokens(), dimensions = request.dimensions,
-                         as_base64 = request.encoding_format == "base64"](std::vector<Vector> rows) {
+  encoding.start([id = encoding.model().id, tokens = encoding.tokens(), dimensions = request.dimensions,
+                  as_base64 = request.encoding_format == "base64"](std::vector<Vector> rows) {
     if (dimensions && *dimensions > int64_t(rows[0].size()))
       refuse("dimensions", str(*dimensions, " is more than the model's ", rows[0].size()), "lower it");
     if (dimensions)
@@ -184,13 +195,13 @@ void answer_embeddings(const RouteContext& context, const Api& api, EncodeQueue&
   });
 }
 
-void answer_rerank(const RouteContext& context, const Api& api, EncodeQueue& queue, std::shared_ptr<Call> call) {
+void answer_rerank(const RouteContext& context, const Api& api, std::shared_ptr<Call> call) {
   const auto request = read_encoding<RerankRequest>(context, *call);
   Encoding encoding(context, api, std::move(call), request.model, request.truncate_prompt_tokens);
   const Texts documents = request.texts();
   Pairs pairs;
   for (const std::string& document : documents) pairs.emplace_back(request.query.scalar, document);
-  score_pairs(encoding, queue, pairs, "query", "documents",
+  score_pairs(encoding, pairs, "query", "documents",
               [head = encoding.head("rerank-"), documents, top_n = request.top_n.value_or(INT64_MAX),
                with_text = request.return_documents.value_or(true)](const std::vector<double>& scores, int64_t tokens) {
                 std::vector<RankedDocument> ranked;
@@ -199,24 +210,24 @@ void answer_rerank(const RouteContext& context, const Api& api, EncodeQueue& que
               });
 }
 
-void answer_score(const RouteContext& context, const Api& api, EncodeQueue& queue, std::shared_ptr<Call> call) {
+void answer_score(const RouteContext& context, const Api& api, std::shared_ptr<Call> call) {
   const auto request = read_encoding<ScoreRequest>(context, *call);
   Encoding encoding(context, api, std::move(call), request.model, request.truncate_prompt_tokens);
-  score_pairs(encoding, queue, request.pairs(), "text_1", "text_2",
+  score_pairs(encoding, request.pairs(), "text_1", "text_2",
               [head = encoding.head("score-")](const std::vector<double>& scores, int64_t tokens) {
                 return score_answer(head, scores, tokens);
               });
 }
 
-void answer_classify(const RouteContext& context, const Api& api, EncodeQueue& queue, std::shared_ptr<Call> call) {
+void answer_classify(const RouteContext& context, const Api& api, std::shared_ptr<Call> call) {
   TokenLists lists;
   const auto request = read_encoding<ClassifyRequest>(context, *call, &lists);
   Encoding encoding(context, api, std::move(call), request.model, request.truncate_prompt_tokens);
   encoding.need(true);
   encoding.add_input(request.input, lists);
-  encoding.start(queue, [head = encoding.head("classify-"), tokens = encoding.tokens(),
-                         activation = encoding.encoder().class_activation,
-                         labels = encoding.encoder().labels](std::vector<Vector> rows) {
+  encoding.start([head = encoding.head("classify-"), tokens = encoding.tokens(),
+                  activation = encoding.encoder().class_activation,
+                  labels = encoding.encoder().labels](std::vector<Vector> rows) {
     for (Vector& scores : rows) scores = activated(scores, activation);
     return classify_answer(head, rows, labels, tokens);
   });
@@ -224,11 +235,9 @@ void answer_classify(const RouteContext& context, const Api& api, EncodeQueue& q
 
 }  // namespace
 
-void add_embedding_routes(Api& api, const RouteContext& context, EncodeQueue& queue) {
+void add_embedding_routes(Api& api, const RouteContext& context) {
   const auto serve = [&](const char* route, auto answer) {
-    api.serve(route, [&api, &queue, context, answer](std::shared_ptr<Call> call) {
-      answer(context, api, queue, std::move(call));
-    });
+    api.serve(route, [&api, context, answer](std::shared_ptr<Call> call) { answer(context, api, std::move(call)); });
   };
   serve("POST /v1/embeddings", answer_embeddings);
   serve("POST /v1/rerank", answer_rerank);

@@ -1,16 +1,22 @@
-// Requests to encoders, one after the other on a thread of their own, so that the threads that read requests never wait
-// for a model.
+// Requests to encoders, on a thread of their own, so that the threads that read requests never wait for a model. Texts
+// of several requests share a pass, each request in its turn.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "easydel/server/answer_job.h"
 #include "easydel/server/api.h"
-#include "easydel/server/handler_pool.h"
 #include "easydel/server/served_model.h"
 
 namespace easydel::server {
@@ -18,7 +24,7 @@ namespace easydel::server {
 struct EncodeRequest {
   std::shared_ptr<Call> call;
   std::shared_ptr<const ServedModel> model;  // with an encoder
-  std::vector<EncodedText> texts;
+  std::vector<EncodedText> texts;            // at least one
   // Responds, with a row for each text. What it throws becomes the answer.
   std::function<void(Call& call, std::vector<Vector> rows)> answer;
 };
@@ -32,20 +38,39 @@ class EncodeQueue {
     std::string overload_message = {};
   };
   explicit EncodeQueue(Options options) : options_(std::move(options)) {}
-  ~EncodeQueue() { cancel_all(); }
+  ~EncodeQueue();  // what is not answered ends with 503
 
   // Refusal: too many requests wait. When the client has gone, nothing more is computed for it.
   void add(EncodeRequest request);
-  // Everything that is not answered ends with 503, from now on.
-  void cancel_all() { ending_ = true; }
+  std::vector<AnswerJobs::Info> list() const;
+  bool cancel(const std::string& id, const ApiError& error);  // false: there is no such request
+  // Everything that is not answered ends with `error`, and so does what comes.
+  void cancel_all(const ApiError& error);
+  int64_t count() const;
 
  private:
-  std::vector<Vector> encode(const EncodeRequest& request) const;
+  struct Job {
+    EncodeRequest request;
+    int64_t tokens = 0;          // of all texts
+    size_t begun = 0, done = 0;  // number of texts that were put into passes, and that have rows
+    std::vector<Vector> rows = {};
+  };
+  using Jobs = std::list<std::shared_ptr<Job>>;
+  using Pass = std::vector<std::pair<std::shared_ptr<Job>, size_t>>;  // texts by their job and number
+
+  void run();
+  Jobs take_overdue();
+  Pass next_pass();
+  void encode(const Pass& pass);
+  bool remove(const std::shared_ptr<Job>& job);
 
   const Options options_;
-  std::atomic<bool> ending_ = false;
-  std::atomic<int64_t> requests_ = 0;
-  HandlerPool thread_{1, SIZE_MAX};  // ends before what it uses
+  mutable std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  Jobs jobs_;  // those that are not answered
+  std::optional<ApiError> ended_;
+  bool stops_ = false;
+  std::thread thread_;  // from the first request on
 };
 
 }  // namespace easydel::server

@@ -7,6 +7,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/esurge/vllm_metrics.h"
+#include "easydel/server/encode_queue.h"
 #include "easydel/server/json_body.h"
 #include "easydel/server/route_context.h"
 #include "easydel/server/text_request.h"
@@ -238,13 +239,14 @@ void add_model_routes(Api& api, const RouteContext& context) {
   api.serve("GET /v1/admin/requests", [context](std::shared_ptr<Call> call) {
     Value list = Value::list(), out = Value::map();
     for (const AnswerJobs::Info& info : context.jobs.list()) list.items.push_back(shown(info));
+    for (const AnswerJobs::Info& info : context.encodes.list()) list.items.push_back(shown(info));
     out.set("requests", std::move(list));
     call->respond_json(200, to_json(out));
   });
   api.serve("DELETE /v1/admin/requests/{id}", [context](std::shared_ptr<Call> call) {
     const std::string id = call->parameter("id");
-    if (!context.jobs.cancel(id,
-                             {.status = 503, .message = "An administrator ended the request.", .code = "cancelled"}))
+    const ApiError error{.status = 503, .message = "An administrator ended the request.", .code = "cancelled"};
+    if (!context.jobs.cancel(id, error) && !context.encodes.cancel(id, error))
       throw Refusal({.status = 404, .message = str("There is no request '", id, "'."), .code = "request_not_found"});
     respond_state(*call, "cancelled");
   });

@@ -25,12 +25,13 @@ struct RouteContext {
   const ServeConfig& config;
   const ModelList& models;
   AnswerJobs& jobs;
+  EncodeQueue& encodes;
 };
 
 // Each adds its routes. Before the server starts.
 void add_chat_route(Api& api, const RouteContext& context);  // /v1/chat/completions
 // /v1/embeddings, rerank, score, classify
-void add_embedding_routes(Api& api, const RouteContext& context, EncodeQueue& queue);
+void add_embedding_routes(Api& api, const RouteContext& context);
 void add_completion_route(Api& api, const RouteContext& context);  // /v1/completions
 // /tokenize and the like, /props, /v1/tools, the engines' metrics, and the administration of what is generated and
 // cached.

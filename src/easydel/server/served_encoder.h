@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "easydel/server/embedding_json.h"
+#include "easydel/server/pair_activation.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::server {
@@ -15,6 +16,7 @@ namespace easydel::server {
 struct EncodedText {
   std::vector<text::TokenId> ids = {};
   std::vector<uint8_t> type_ids = {};  // which of a pair a token belongs to; empty: all the first
+  int64_t prompt_tokens = 0;           // of the first ones, that an embedding is not pooled from
 };
 
 class ServedEncoder {
@@ -25,9 +27,10 @@ class ServedEncoder {
 
   bool classifies = false;  // the numbers are scores of classes; otherwise an embedding
   std::vector<std::string> labels = {};
-  ClassActivation class_activation = ClassActivation::softmax;  // of /v1/classify
-  ClassActivation pair_activation = ClassActivation::sigmoid;   // of the only score of a pair
-  std::string prompt = {};                                      // stands before every text that is embedded
+  ClassActivation class_activation = ClassActivation::softmax;       // of /v1/classify
+  PairActivation pair_activation = find_pair_activation("Sigmoid");  // of the only score of a pair
+  std::string prompt = {};                                           // stands before every text that is embedded
+  bool pools_prompt = true;                                          // whether the prompt's tokens count in the pooling
   int64_t vocabulary = 0;
   // To how many numbers an embedding may be cut; null: to none, empty: to any.
   std::optional<std::vector<int64_t>> dimensions = {};

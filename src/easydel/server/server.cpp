@@ -120,11 +120,11 @@ struct Server::Parts {
       traces = std::make_unique<TraceExporter>(*config.otlp_endpoint);
       api.set_ended_listener([this](const Call& call) { traces->add(call); });
     }
-    const RouteContext context{config, models, jobs};
+    const RouteContext context{config, models, jobs, encodes};
     add_chat_route(api, context);
     add_completion_route(api, context);
     add_model_routes(api, context);
-    add_embedding_routes(api, context, encodes);
+    add_embedding_routes(api, context);
     add_adapter_routes(api, context);
     add_message_routes(api, context);
     add_response_routes(api, context, responses);
@@ -171,7 +171,7 @@ Server::~Server() {
   // Listeners of the engine may still write to connections, and hold what belongs to them.
   if (!parts_->http) return;
   parts_->jobs.cancel_all({.status = 503, .message = "The server has shut down.", .code = "draining"});
-  parts_->encodes.cancel_all();
+  parts_->encodes.cancel_all({.status = 503, .message = "The server has shut down.", .code = "draining"});
   parts_->http->stop();
   if (parts_->metrics) parts_->metrics->stop();
 }
@@ -242,7 +242,7 @@ bool Server::run_until_signal() {
     // A signal interrupts the sleep.
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  log::info("serve: shutting down; ", parts_->jobs.count(), " requests may finish within ",
+  log::info("serve: shutting down; ", parts_->jobs.count() + parts_->encodes.count(), " requests may finish within ",
             parts_->config.shutdown_timeout_seconds, " s; a second signal ends at once");
   return drain(parts_->config.shutdown_timeout_seconds);
 }
@@ -255,7 +255,7 @@ bool Server::drain(double seconds) {
   if (!whole) {
     constexpr double last_words_seconds = 2;
     p.jobs.cancel_all({.status = 503, .message = "The server is shutting down.", .code = "draining"});
-    p.encodes.cancel_all();
+    p.encodes.cancel_all({.status = 503, .message = "The server is shutting down.", .code = "draining"});
     p.http->drain(last_words_seconds);
   }
   p.http->stop();
