@@ -7,6 +7,18 @@
 namespace easydel::text {
 namespace {
 
+// In a text with blanks of its own they are letters (Maltese); one without was not decoded.
+TEST(ToolParsers, KeepsTheLettersThatStandForBlanksInUndecodedTexts) {
+  const std::string call = R"(<function name="f"><param name="a">Ġgantija Ċ</param></function>)";
+  const std::string undecoded = R"(<functionĠname="f"><paramĠname="a">GozoĠandĊMalta</param></function>)";
+  EXPECT_EQ(parsed("minicpm5xml", "Ġgantija is in Gozo, ĠĊ."), "content[Ġgantija is in Gozo, ĠĊ.] reasoning[]");
+  EXPECT_EQ(parsed("minicpm5xml", "IĠnamed " + call + " Ġ"), "content[] reasoning[] :f{\"a\": \"Ġgantija Ċ\"}");
+  EXPECT_EQ(parsed("minicpm5xml", "ĊFirst,ĠI" + undecoded + "Ġthen"),
+            "content[] reasoning[] :f{\"a\": \"Gozo and\\nMalta\"}");
+  EXPECT_EQ(parsed("minicpm5xml", "Ġ<functionĠname=bad</function>Ġb"),
+            "content[ <function name=bad</function> b] reasoning[]");
+}
+
 TEST(ToolParsers, ReadsTheFormatsThatNoRecordedCaseShows) {
   const std::string call = "content[Hi] reasoning[] :get_weather{\"city\": \"Rom \\\"E\\\"\", \"n\": 2}";
   const OutputOptions typed = with_tools(R"([{"type": "function", "function": {"name": "get_weather", "parameters":

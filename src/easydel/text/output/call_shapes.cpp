@@ -156,7 +156,7 @@ CallShape minicpm5xml_calls() {
               .before_name = {"<param name=\""},
               .after_name = {"\">"},
               .after_value = {"</param>"},
-              .stops = {"</param>", "</function>", "<![CDATA[", "&lt;", "&gt;", "&amp;", "&quot;", "&apos;", "Ġ", "Ċ"},
+              .stops = {"</param>", "</function>", "<![CDATA[", "&lt;", "&gt;", "&amp;", "&quot;", "&apos;"},
               .trims = true,
               .other_type = text_type}};
 }

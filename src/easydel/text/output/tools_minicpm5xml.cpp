@@ -2,6 +2,7 @@
 // so a call is returned only when it is complete.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/text/output/tool_formats.h"
@@ -11,8 +12,11 @@ namespace {
 
 constexpr std::string_view xml_space = " \t\r\n";
 
-// Characters of byte-level vocabularies that were not decoded: "Ġ" is a blank, "Ċ" a line break.
-std::string undecoded(std::string_view text) {
+// Some programs hand over tokens of byte-level vocabularies that were not decoded: "Ġ" is a blank, "Ċ" a line break.
+// Such a text has no blank of its own, and a text with one means these letters.
+bool has_blank(std::string_view text) { return text.find_first_of(xml_space) != std::string_view::npos; }
+
+std::string decoded(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size();) {
     const std::string_view rest = text.substr(i);
@@ -26,6 +30,34 @@ std::string undecoded(std::string_view text) {
   }
   return out;
 }
+
+// Content of an answer. From the first of those letters on it is held back until a blank or the end shows what they
+// mean.
+class Content {
+ public:
+  explicit Content(MessageSink& sink) : sink_(sink) {}
+  void add(std::string_view piece, bool may_be_blank = false) {
+    if (!has_blanks_ && has_blank(piece)) keep();
+    if (has_blanks_ || (held_.empty() && !may_be_blank))
+      sink_.content(piece);
+    else
+      held_ += piece;
+  }
+  // What came means what it says.
+  void keep() {
+    has_blanks_ = true;
+    release(std::exchange(held_, {}));
+  }
+  void decode() { release(decoded(std::exchange(held_, {}))); }
+
+ private:
+  void release(const std::string& text) {
+    if (!text.empty()) sink_.content(text);
+  }
+  MessageSink& sink_;
+  std::string held_;
+  bool has_blanks_ = false;
+};
 
 // The quoted text after name=; nullopt: none.
 std::optional<std::string> name_in(std::string_view tag) {
@@ -163,15 +195,19 @@ std::optional<Call> call_of(const ToolSchemas& schemas, const std::string& raw) 
 Task<> read_minicpm_calls(ReadContext& context) {
   Incoming& in = context.in;
   context.sink.content_excludes_calls = true;
-  const Take content = [&context](std::string_view piece) { context.sink.content(piece); };
+  Content content(context.sink);
+  const Take take_content = [&content](std::string_view piece) { content.add(piece); };
   const Markers stops{"Ġ", "Ċ", "<function name=", "<functionname=", "<functionĠname="},
       ends{"</function>", "<![CDATA["}, cdata_end{"]]>"};
   while (true) {
-    const size_t stop = co_await read_until(in, stops, content);
-    if (stop == none_index) co_return;
-    if (stop < 2) {  // one of the undecoded characters
+    const size_t stop = co_await read_until(in, stops, take_content);
+    if (stop == none_index) {
+      content.decode();
+      co_return;
+    }
+    if (stop < 2) {
       in.take(stops[stop].size());
-      context.sink.content(undecoded(stops[stop]));
+      content.add(stops[stop], true);
       continue;
     }
     in.mark();
@@ -184,8 +220,14 @@ Task<> read_minicpm_calls(ReadContext& context) {
       end = co_await read_until(in, ends, take);
     }
     if (end == 0) in.take(ends[0].size());
-    const std::string whole = undecoded(in.since_mark());
+    std::string whole(in.since_mark());
     in.forget_mark();
+    if (has_blank(whole)) {
+      content.keep();
+    } else {
+      content.decode();
+      whole = decoded(whole);
+    }
     const std::optional<Call> call = end == 0 ? call_of(context.schemas, whole) : std::nullopt;
     if (!call) {
       context.sink.content(whole);
