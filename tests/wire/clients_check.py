@@ -15,7 +15,8 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 VENV = pathlib.Path(os.environ.get("EASYDEL_WIRE_VENV", HERE.parents[1] / "build" / "wire-venv"))
 PACKAGES = ["pytest", "openai", "anthropic"]
-MORE_PACKAGES = {"langchain_openai": "langchain-openai", "schemathesis": "schemathesis", "prometheus_client": "prometheus_client"}
+MORE_PACKAGES = {"langchain_openai": "langchain-openai", "schemathesis": "schemathesis", "prometheus_client": "prometheus_client",
+                 "selenium": "selenium"}
 NODE_FOLDER = pathlib.Path(os.environ.get("EASYDEL_WIRE_NODE", HERE.parents[1] / "build" / "wire-node"))
 INSTALL_SECONDS = 150
 
