@@ -1,8 +1,8 @@
 // The section adapters: prompts of one run with adapters of their own, against one adapter for all.
 #include <gtest/gtest.h>
 
+#include "cli/story_adapter.h"
 #include "easydel/base/document.h"
-#include "easydel/weights/safetensors.h"
 #include "support/data.h"
 
 namespace easydel {
@@ -11,31 +11,12 @@ namespace {
 class NamedAdapters : public testing::Test {
  protected:
   NamedAdapters() {
-    write_adapter("loud", 0.8f);
-    write_adapter("soft", 1.5f);
+    test::write_story_adapter(work_ / "loud", 0.8f);
+    test::write_story_adapter(work_ / "soft", 1.5f);
   }
   static std::string story() { return test::test_data("models/stories260K-hf").string(); }
   std::string folder(const std::string& name) const { return (work_ / name).string(); }
 
-  void write_adapter(const std::string& name, float size) {
-    std::vector<weights::OutTensor> tensors;
-    for (const char* const layer : {"q_proj", "v_proj", "o_proj"})
-      for (const char* const part : {"lora_A", "lora_B"}) {
-        const bool first = std::string(part) == "lora_A";
-        const int64_t rows = first ? 2 : std::string(layer) == "v_proj" ? 32 : 64, columns = first ? 64 : 2;
-        std::vector<float> values(size_t(rows * columns));
-        for (size_t i = 0; i < values.size(); ++i) values[i] = size * float(int(i * 7 % 11) - 5) / 10;
-        tensors.push_back({str("base_model.model.model.layers.2.self_attn.", layer, ".", part, ".weight"),
-                           weights::DType::f32,
-                           {rows, columns},
-                           [values](const auto& sink) { sink(values.data(), values.size() * sizeof(float)); }});
-      }
-    std::filesystem::create_directories(work_ / name);
-    weights::write_safetensors(work_ / name / "adapter_model.safetensors", tensors);
-    test::write_file(work_ / name / "adapter_config.json",
-                     R"({"peft_type": "LORA", "r": 2, "lora_alpha": 2, "target_modules": ["q_proj", "v_proj", "o_proj"],
-                         "layers_to_transform": [2]})");
-  }
   // What `easydel generate` continues the prompt with.
   std::string continued(const std::string& prompt, const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"generate", story(),     "-p",      prompt, "--max-new-tokens",
