@@ -16,11 +16,11 @@ lm_eval_version=0.4.13
 arrow_version=26.0.1
 debian_packages=(g++ cmake ninja-build mold ccache pkg-config clang-format git ca-certificates python3 python3-venv
   libyaml-dev libsimdjson-dev zlib1g-dev libutf8proc-dev libonig-dev libcurl4-openssl-dev libssl-dev libcli11-dev libedit-dev
-  libjpeg62-turbo-dev libpng-dev libwebp-dev libgtest-dev)
+  libjpeg-dev libpng-dev libwebp-dev libgtest-dev)
 # The first of these that is installed or that the system has: Asio's headers, from 1.81.
 boost_packages=(libboost1.81-dev libboost1.83-dev libboost1.88-dev libboost1.90-dev)
-# These only make the build faster, or are needed only by ./easydel.sh format.
-optional_packages=(mold ccache clang-format)
+# These only make the build faster, or are needed only by ./easydel.sh format, or to read images.
+optional_packages=(mold ccache clang-format libjpeg-dev libpng-dev libwebp-dev)
 
 say() { printf 'easydel.sh: %s\n' "$*" >&2; }
 fail() {
@@ -76,7 +76,7 @@ install_packages() {
       return
     fi
     tail -n 15 "$log" >&2
-    [ ${#needed[@]} -gt 0 ] || return 0  # the missing packages only make builds faster
+    [ ${#needed[@]} -gt 0 ] || return 0  # nothing that is missing is needed
     fail "apt-get could not install ${needed[*]}" "its complete output is in $log"
   fi
   [ ${#needed[@]} -gt 0 ] || return 0

@@ -110,7 +110,7 @@ TEST_F(ImageDecoderTest, WritesPngWithoutLoss) {
 TEST(ImageDecoder, SaysWhatIsMissing) {
   EXPECT_EQ(test::refusal([] { load_image_decoder("/nowhere/libeasydel_media.so"); }),
             "/nowhere/libeasydel_media.so: is not there: this program was built without libjpeg, libpng and libwebp, "
-            "which read images\n    install them (sudo apt-get install libjpeg62-turbo-dev libpng-dev libwebp-dev) and "
+            "which read images\n    install them (sudo apt-get install libjpeg-dev libpng-dev libwebp-dev) and "
             "build again");
 }
 

@@ -22,7 +22,7 @@ std::filesystem::path path_of_decoder() {
 ImageDecoder& load_image_decoder(const std::filesystem::path& path) {
   if (!files::exists(path))
     refuse(path.string(), "is not there: this program was built without libjpeg, libpng and libwebp, which read images",
-           "install them (sudo apt-get install libjpeg62-turbo-dev libpng-dev libwebp-dev) and build again");
+           "install them (sudo apt-get install libjpeg-dev libpng-dev libwebp-dev) and build again");
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char* const why = ::dlerror();
