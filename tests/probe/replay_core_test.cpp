@@ -38,6 +38,10 @@ void expect_as_recorded(const std::filesystem::path& case_file, const std::files
   for (size_t i = 0; i < steps.size(); ++i)
     for (const auto& [name, value] : steps[i].find("metrics")->entries) {
       const Value* const ours = lines[i].find("metrics")->find(name);
+      // What a generation is judged by is reported with the step that it is sampled for.
+      const bool of_generation = gold.find("config")->find("num_generations") &&
+                                 (name.starts_with("reward") || name.starts_with("completions/"));
+      EXPECT_TRUE(ours || !of_generation) << case_file << " step " << i + 1 << " " << name;
       if (!ours || !value.as_double() || name == "epoch" || name == "num_tokens") continue;
       const double want = *value.as_double(), within = counted(name) ? 0.02 : 1e-5;
       EXPECT_NEAR(*ours->as_double(), want, within + 1e-3 * std::abs(want))

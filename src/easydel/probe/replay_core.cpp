@@ -4,6 +4,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <functional>
+#include <utility>
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
@@ -24,6 +25,8 @@ class Recorder : public train::Watcher {
     line.set("loss", Value::number(report.loss));
     line.set("grad_norm", Value::number(report.gradient_norm.value_or(0)));
     line.set("lr", Value::number(report.learning_rate));
+    for (const train::Metric& metric : std::exchange(of_generation, {}))
+      metrics.set(metric.name, Value::number(metric.value()));
     for (const auto& [name, value] : report.metrics) metrics.set(name, Value::number(value));
     metrics.set("num_tokens", Value::integer(report.tokens_seen));
     line.set("metrics", metrics);
@@ -31,7 +34,8 @@ class Recorder : public train::Watcher {
     if (at_step) at_step(report.step + 1);
   }
   std::string lines;
-  std::function<void(int64_t)> at_step;  // before each step (from 1) but the first
+  std::function<void(int64_t)> at_step;      // before each step (from 1) but the first
+  std::vector<train::Metric> of_generation;  // that the next step begins with
 };
 
 std::string parameters_of(models::Model& model) {
@@ -106,10 +110,15 @@ Replay replay(const std::filesystem::path& case_file, const std::filesystem::pat
   parts.trainer = replayed.trainer;
   parts.watcher = &recorder;
   Replay out;
-  recorder.at_step = [&out, &replayed, model = parts.model, reference = parts.side.reference.model](int64_t step) {
+  recorder.at_step = [&out, &recorder, &replayed, model = parts.model,
+                      reference = parts.side.reference.model](int64_t step) {
     if (!replayed.generations) return;
     for (const RecordedGenerations::One& one : replayed.generations->all)
-      if (one.step == step) out.generations += advantages_line(one, replayed.trainer, *model, reference.get());
+      if (one.step == step) {
+        JudgedGeneration made = judged(one, replayed.trainer, *model, reference.get());
+        out.generations += made.line;
+        recorder.of_generation = std::move(made.metrics);
+      }
   };
   recorder.at_step(1);
   train::Trainer trainer(std::move(parts), std::move(replayed.source), std::move(replayed.tx));

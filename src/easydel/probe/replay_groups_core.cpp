@@ -156,6 +156,7 @@ RecordedGenerations read_generations(const Value& document, const Value& config,
       const bool whole = ended != answer.end();
       if (whole) answer.erase(ended + 1, answer.end());
       const Value* const masked = config.find("mask_truncated_completions");
+      generation.lengths.push_back({int64_t(answer.size()), whole});
       const bool learned = whole || !masked || !masked->as_bool().value_or(false);
       std::vector<uint8_t> learn(ids.size(), 0);
       ids.insert(ids.end(), answer.begin(), answer.end());
@@ -219,38 +220,62 @@ std::vector<ReplayMethod> replayed_groups() {
           {"RLOOTrainer", read_rloo_case, completions}};
 }
 
-std::string advantages_line(const RecordedGenerations::One& generation, const train::TrainerSection& section,
-                            const models::Model& model, const models::Model* reference) {
+namespace {
+
+// Log-probabilities of completions, summed over their tokens, less those of the reference.
+Tensor distances(const RecordedGenerations::One& generation, double temperature, const models::Model& model,
+                 const models::Model& reference) {
+  std::vector<const data::Example*> examples;
+  for (const data::Example& example : generation.completions) examples.push_back(&example);
+  const train::Batch batch = train::flat_batch(examples);
+  const c10::AutoGradMode no_grad(false);
+  train::Forwarding how;
+  how.training = how.metrics = false;
+  const nn::ScoreOptions scoring{.temperature = temperature};
+  const auto of = [&](const models::Model& scored) {
+    const train::SequenceScores scores = train::score_sequences(scored, batch, how, scoring);
+    return scores.sums(scores.logps);
+  };
+  return of(model) - of(reference);
+}
+
+int64_t learned_tokens(const RecordedGenerations::One& generation) {
+  int64_t out = 0;
+  for (const data::Example& example : generation.completions) out += example.labelled();
+  return out;
+}
+
+}  // namespace
+
+JudgedGeneration judged(const RecordedGenerations::One& generation, const train::TrainerSection& section,
+                        const models::Model& model, const models::Model* reference) {
   train::Advantages found;
   if (section.method().section == config::section_of<train::RlooConfig>) {
     const auto& config = section.own_as<train::RlooConfig>();
     train::LeaveOneOut options{config.own.reward_clip_range.value_or(std::vector<double>()),
                                config.own.normalize_advantages};
+    Tensor apart;
     if (config.own.beta != 0 && reference) {
-      std::vector<const data::Example*> examples;
-      for (const data::Example& example : generation.completions) examples.push_back(&example);
-      const train::Batch batch = train::flat_batch(examples);
-      const c10::AutoGradMode no_grad(false);
-      train::Forwarding how;
-      how.training = how.metrics = false;
-      const nn::ScoreOptions scoring{.temperature = config.rollouts.temperature};
-      const auto of = [&](const models::Model& scored) {
-        const train::SequenceScores scores = train::score_sequences(scored, batch, how, scoring);
-        return scores.sums(scores.logps);
-      };
-      options.penalty = config.own.beta * (of(model) - of(*reference));
+      apart = distances(generation, config.rollouts.temperature, model, *reference);
+      options.penalty = config.own.beta * apart;
     }
     found = train::leave_one_out(generation.rewards, options);
+    if (apart.defined())
+      found.metrics.push_back(
+          {"kl", apart.sum().item<double>(), double(std::max<int64_t>(1, learned_tokens(generation)))});
   } else {
     const auto& keys = section.own_as<train::GrpoConfig>().own;
     found = train::group_advantages(generation.rewards, keys.scale_rewards, keys.multi_objective_aggregation);
   }
+  JudgedGeneration out{{}, std::move(found.metrics)};
+  for (train::Metric& metric : train::length_metrics(generation.lengths)) out.metrics.push_back(std::move(metric));
   Value line = Value::map(), values = Value::list();
   line.set("step", Value::integer(generation.step));
   for (int64_t i = 0; i < found.values.size(0); ++i)
     values.items.push_back(Value::number(found.values[i].item<double>()));
   line.set("advantages", std::move(values));
-  return to_json(line) + "\n";
+  out.line = to_json(line) + "\n";
+  return out;
 }
 
 }  // namespace easydel::probe

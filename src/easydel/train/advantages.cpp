@@ -10,6 +10,7 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -57,6 +58,32 @@ void check_table(const RewardTable& table) {
 Tensor weights_of(const RewardTable& table) { return at::tensor(table.weights, at::kDouble).to(at::kFloat); }
 
 }  // namespace
+
+std::vector<Metric> length_metrics(const std::vector<CompletionLength>& lengths) {
+  double all = 0, cut = 0, ended = 0, least = 0, most = 0, min_ended = 0, max_ended = 0;
+  for (const CompletionLength& one : lengths) {
+    const auto length = double(one.tokens);
+    least = all == 0 ? length : std::min(least, length), most = std::max(most, length);
+    all += length;
+    if (!one.ended) {
+      cut += 1;
+      continue;
+    }
+    min_ended = ended == 0 ? length : std::min(min_ended, length), max_ended = std::max(max_ended, length);
+    ended += length;
+  }
+  const auto count = double(lengths.size());
+  std::vector<Metric> out;
+  for (const auto& [name, value] : {std::pair{"mean_length", all / count},
+                                    {"min_length", least},
+                                    {"max_length", most},
+                                    {"clipped_ratio", cut / count},
+                                    {"mean_terminated_length", ended / std::max(count - cut, 1.0)},
+                                    {"min_terminated_length", min_ended},
+                                    {"max_terminated_length", max_ended}})
+    out.push_back({str("completions/", name), value, 1});
+  return out;
+}
 
 RewardTable part_of(const RewardTable& table, const std::vector<size_t>& places, int64_t group) {
   RewardTable out = table;

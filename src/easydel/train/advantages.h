@@ -27,6 +27,13 @@ struct Advantages {
   std::vector<Metric> metrics;  // rewards/<name>/mean and std, reward, reward_std, frac_reward_zero_std
 };
 
+struct CompletionLength {
+  int64_t tokens = 0;
+  bool ended = false;  // by an end token, and not by the limit
+};
+// completions/mean_length and the like, as TRL logs them of a generation.
+std::vector<Metric> length_metrics(const std::vector<CompletionLength>& lengths);
+
 // The completions at these places, in groups of `group`.
 RewardTable part_of(const RewardTable& table, const std::vector<size_t>& places, int64_t group);
 // The sum of a completion's weighted rewards, fp32 [completions]; NaN if none counts.

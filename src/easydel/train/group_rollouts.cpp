@@ -48,27 +48,9 @@ uint64_t seed_of(uint64_t seed, int64_t index, size_t prompt, bool opponent) {
 }
 
 void add_lengths(Rollouts& rollouts) {
-  double all = 0, cut = 0, ended = 0, least = 0, most = 0, min_ended = 0, max_ended = 0;
-  for (const Sample& sample : rollouts.samples) {
-    const auto length = double(sample.ids.size());
-    least = all == 0 ? length : std::min(least, length), most = std::max(most, length);
-    all += length;
-    if (!sample.ended()) {
-      cut += 1;
-      continue;
-    }
-    min_ended = ended == 0 ? length : std::min(min_ended, length), max_ended = std::max(max_ended, length);
-    ended += length;
-  }
-  const auto count = double(rollouts.samples.size());
-  for (const auto& [name, value] : {std::pair{"mean_length", all / count},
-                                    {"min_length", least},
-                                    {"max_length", most},
-                                    {"clipped_ratio", cut / count},
-                                    {"mean_terminated_length", ended / std::max(count - cut, 1.0)},
-                                    {"min_terminated_length", min_ended},
-                                    {"max_terminated_length", max_ended}})
-    rollouts.metrics.push_back({str("completions/", name), value, 1});
+  std::vector<CompletionLength> lengths;
+  for (const Sample& sample : rollouts.samples) lengths.push_back({int64_t(sample.ids.size()), sample.ended()});
+  for (Metric& metric : length_metrics(lengths)) rollouts.metrics.push_back(std::move(metric));
 }
 
 class Judges final : public ModelRewards {
