@@ -15,6 +15,10 @@ TEST(Trainable, IsEverythingNothingOrWhatAPatternFinds) {
   EXPECT_FALSE(Trainable::matching("layers\\.1\\.").contains(path));
   EXPECT_FALSE(Trainable::except("q_proj|k_proj").contains(path));
   EXPECT_TRUE(Trainable::except("mlp").contains(path));
+  EXPECT_FALSE(Trainable().without_layers({0, 2}).contains(path, 0));
+  EXPECT_TRUE(Trainable().without_layers({0, 2}).contains(path, 1));
+  EXPECT_TRUE(Trainable().without_layers({0, 2}).contains("lm_head.weight"));
+  EXPECT_FALSE(Trainable::except("q_proj").without_layers({1}).contains(path, 0));
 }
 
 }  // namespace

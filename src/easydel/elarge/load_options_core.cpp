@@ -86,6 +86,8 @@ models::LoadOptions load_options(const Config& config, const ModelConfig& model,
   options.training = training;
   if (const auto& frozen = config.trainer.common.frozen_parameters; training && frozen)
     options.trainable = nn::Trainable::except(*frozen);
+  if (const auto& layers = config.trainer.common.frozen_layers; training && !layers.empty())
+    options.trainable = options.trainable.without_layers(layers);
   options.attention = config.base_config.values.attn_mechanism;
   options.moe_method = config.base_config.values.moe_method;
   options.overrides = config.base_config.values.config_json;

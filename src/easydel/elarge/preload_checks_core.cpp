@@ -75,11 +75,12 @@ void check_memory(const Config& config, const models::CheckedModel& model,
   // A model with adapters is its own reference: its base.
   if (config.trainer.has_reference() && !config.reference_model && !adapter_of(config, true))
     side_bytes += model.elements * (is_fp32 ? 4 : 2);
-  const auto state_bytes = [](train::OptimizerName name) {  // of each element, at least
+  const auto state_bytes = [&](train::OptimizerName name) {  // of each element, at least
     using enum train::OptimizerName;
+    const bool short_moment = trainer.tx_mu_dtype == train::MomentDType::bf16;
     switch (name) {
       case adamw:
-        return 8;
+        return short_moment ? 6 : 8;
       case adamw_8bit:
       case ademamix_8bit:
         return 2;
@@ -88,7 +89,7 @@ void check_memory(const Config& config, const models::CheckedModel& model,
       case adafactor:
         return 0;
       default:
-        return 4;
+        return short_moment ? 2 : 4;
     }
   };
   const bool recomputes =

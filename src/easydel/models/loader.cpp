@@ -250,7 +250,7 @@ struct Policies {
 // Whether the parameter is trainable with these options.
 bool trains(const LoadOptions& options, const Policies& policies, const nn::Entry& entry) {
   if (!options.training || !entry.trainable) return false;
-  if (policies.adapters.empty()) return options.trainable.contains(entry.path);
+  if (policies.adapters.empty()) return options.trainable.contains(entry.path, entry.unit);
   return policies.owner(entry) ||
          std::ranges::any_of(policies.adapters, [&](const auto& adapter) { return adapter->learns(entry); });
 }

@@ -2,9 +2,11 @@
 // have a gradient or optimizer state.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "easydel/base/regular_expression.h"
 
@@ -19,8 +21,11 @@ class Trainable {
   // others.
   static Trainable matching(const std::string& pattern) { return {pattern, true}; }
   static Trainable except(const std::string& pattern) { return {pattern, false}; }
+  // The same without the parameters of these layers, by number.
+  Trainable without_layers(std::vector<int64_t> layers) const;
 
-  bool contains(std::string_view path) const;
+  // `layer`: number of the parameter's layer; -1: it is outside the stack.
+  bool contains(std::string_view path, int64_t layer = -1) const;
 
  private:
   Trainable(const std::string& pattern, bool found) : pattern_(pattern), found_(found) {}
@@ -28,6 +33,7 @@ class Trainable {
   std::optional<RegularExpression> pattern_;
   bool found_ = false;  // with a pattern: whether the parameters that match are trained, or the others
   bool all_ = true;     // without one
+  std::vector<int64_t> frozen_layers_;
 };
 
 }  // namespace easydel::nn

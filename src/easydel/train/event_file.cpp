@@ -176,4 +176,17 @@ void EventFile::add_text(int64_t step, std::string_view tag, std::string_view te
   impl_->write(event_at(step).message(5, summary));
 }
 
+// HistogramProto's limits and counts are packed doubles.
+void EventFile::add_histogram(int64_t step, std::string_view tag, const Histogram& histogram) {
+  std::string limits, counts;
+  for (const double limit : histogram.limits) limits += little_endian(std::bit_cast<uint64_t>(limit));
+  for (const int64_t count : histogram.counts) counts += little_endian(std::bit_cast<uint64_t>(double(count)));
+  Message proto, value, summary;
+  proto.number(1, histogram.min).number(2, histogram.max).number(3, double(histogram.values));
+  proto.number(4, histogram.sum).number(5, histogram.sum_of_squares).text(6, limits).text(7, counts);
+  value.text(1, tag).message(5, proto);
+  summary.message(1, value);
+  impl_->write(event_at(step).message(5, summary));
+}
+
 }  // namespace easydel::train

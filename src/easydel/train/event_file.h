@@ -7,10 +7,19 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "easydel/base/document.h"
 
 namespace easydel::train {
+
+// How often values lie between limits: `counts[i]` of them in (limits[i - 1], limits[i]], the first one from below.
+struct Histogram {
+  double min = 0, max = 0, sum = 0, sum_of_squares = 0;
+  int64_t values = 0;
+  std::vector<double> limits;
+  std::vector<int64_t> counts;
+};
 
 class EventFile {
  public:
@@ -23,6 +32,7 @@ class EventFile {
   // What cannot be written is warned of once, and lost.
   void add(const Value& record);
   void add_text(int64_t step, std::string_view tag, std::string_view text);
+  void add_histogram(int64_t step, std::string_view tag, const Histogram& histogram);
 
  private:
   struct Impl;

@@ -27,6 +27,8 @@
 
 namespace easydel::train {
 
+class EventFile;
+
 struct TrainerParts {
   TrainerSection trainer;
   data::MixtureConfig mixture;
@@ -115,7 +117,6 @@ class Trainer {
   // Asked between micro-batches; true on all ranks if it is on one.
   using Stop = std::function<bool()>;
   const TrainerConfig& config() const { return parts_.trainer.common; }
-  void freeze();
   void worked(Work::Kind kind, int64_t done, int64_t total) const;  // tells the watcher
   void build_data();
   void make_plan();
@@ -133,6 +134,8 @@ class Trainer {
   std::optional<EvaluationReport> evaluate(const Stop& stop);  // nothing: it was stopped
   std::optional<BenchmarkReport> run_benchmarks(const std::atomic<bool>& stop);
   std::vector<Preview> make_previews(int64_t step);
+  // Those of the trained parameters, if they are due. Collective; `events` is null on all ranks but one.
+  void add_weight_histograms(int64_t step, EventFile* events) const;
   bool is_due(int64_t step, std::optional<int64_t> interval) const;
   void save(int64_t step);
   // The state before a step whose loss was not finite: kept under a name that no run resumes from. Empty: there is

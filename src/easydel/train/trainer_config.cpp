@@ -172,6 +172,30 @@ void settle_previews(const TrainerConfig& c, config::Keys& keys) {
   }
 }
 
+void settle_patterns(const TrainerConfig& c, config::Keys& keys) {
+  const std::optional<std::string> histograms = c.weight_distribution_pattern;
+  for (const auto& [name, pattern] : {std::pair{"frozen_parameters", &c.frozen_parameters},
+                                      std::pair{"weight_decay_pattern", &c.weight_decay_pattern},
+                                      std::pair{"weight_distribution_pattern", &histograms}})
+    if (*pattern && !is_regex(**pattern))
+      keys.refuse(name, "'" + **pattern + "' is not a regular expression",
+                  "for example: \"embed_tokens|layers\\.0\\.\"");
+}
+
+// bf16 is for a mean of gradients that the rule keeps in fp32.
+void settle_first_moment(const TrainerConfig& c, config::Keys& keys) {
+  using enum OptimizerName;
+  static constexpr std::array with_moment{adamw, adamax, ademamix, lion, mars, muon, nadam, quad, radam, skew, soap};
+  if (c.tx_mu_dtype == MomentDType::fp32 || std::ranges::count(with_moment, c.optimizer) > 0) return;
+  std::vector<std::string> names;
+  for (const OptimizerName one : with_moment) names.emplace_back(config::word_of(one));
+  keys.refuse("tx_mu_dtype",
+              str(config::word_of(c.optimizer),
+                  " keeps no first moment in fp32, so there is none to "
+                  "shorten"),
+              "leave it out, or use " + join(names, ", "));
+}
+
 void settle_benchmarks(const TrainerConfig& c, config::Keys& keys) {
   if (!c.benchmarks.empty()) return;
   for (const char* key : {"benchmark_interval", "benchmark_errors"})
@@ -183,6 +207,7 @@ void settle_benchmarks(const TrainerConfig& c, config::Keys& keys) {
 void TrainerConfig::settle(config::Keys& keys) {
   settle_previews(*this, keys);
   settle_benchmarks(*this, keys);
+  settle_first_moment(*this, keys);
   if (model_name && (model_name->empty() || !stays_below(*model_name)))
     keys.refuse("model_name",
                 model_name->empty() ? "is empty" : "'" + *model_name + "' is not a folder below save_directory",
@@ -205,11 +230,7 @@ void TrainerConfig::settle(config::Keys& keys) {
   if (training_time_limit && !seconds_of(*training_time_limit))
     keys.refuse("training_time_limit", "'" + *training_time_limit + "' is not a duration",
                 "use 30s, 50min, 23h or 1h30m");
-  for (const auto& [name, pattern] :
-       {std::pair{"frozen_parameters", &frozen_parameters}, std::pair{"weight_decay_pattern", &weight_decay_pattern}})
-    if (*pattern && !is_regex(**pattern))
-      keys.refuse(name, "'" + **pattern + "' is not a regular expression",
-                  "for example: \"embed_tokens|layers\\.0\\.\"");
+  settle_patterns(*this, keys);
   if (lmhead_chunksize) {
     if (!loss_config) loss_config.emplace();
     if (loss_config->chunk_token_size && *loss_config->chunk_token_size != *lmhead_chunksize)

@@ -73,6 +73,12 @@ constexpr auto choices(ProgressBar) {
   return std::array{config::Choice{tqdm, "tqdm"}, config::Choice{rich, "rich"}, config::Choice{json, "json"}};
 }
 
+enum class MomentDType : uint8_t { fp32, bf16 };
+constexpr auto choices(MomentDType) {
+  using enum MomentDType;
+  return std::array{config::Choice{fp32, "fp32"}.also("float32"), config::Choice{bf16, "bf16"}.also("bfloat16")};
+}
+
 enum class BenchmarkErrors : uint8_t { warn, stop };
 constexpr auto choices(BenchmarkErrors) {
   using enum BenchmarkErrors;
@@ -166,6 +172,7 @@ struct TrainerConfig {
   std::optional<std::string> weight_decay_pattern;
   std::optional<double> clip_grad;
   OptimizerArguments extra_optimizer_kwargs;
+  MomentDType tx_mu_dtype = MomentDType::fp32;
   int64_t num_train_epochs = 10;
   int64_t total_batch_size = 32;
   int64_t gradient_accumulation_steps = 1;
@@ -191,6 +198,7 @@ struct TrainerConfig {
   bool shuffle_train_dataset = true;
   int64_t shuffle_seed_train = 64871;
   std::optional<std::string> frozen_parameters;
+  std::vector<int64_t> frozen_layers;
   std::string save_directory = "EasyDeL-Checkpoints";
   std::optional<std::string> model_name;
   std::optional<int64_t> save_steps;
@@ -215,7 +223,7 @@ struct TrainerConfig {
   bool track_memory = false;
   // Accepted; no effect, or not built yet.
   bool aux_loss_enabled = false;
-  Value custom_scheduler, init_tx, tx_mu_dtype, step_partition_spec;
+  Value custom_scheduler, init_tx, step_partition_spec;
   bool remove_unused_columns = true, use_grain = true, offload_dataset = false, low_mem_usage = true;
   std::optional<int64_t> grain_shard_index, grain_shard_count;
   int64_t dataloader_num_workers = 0;
@@ -276,6 +284,8 @@ struct TrainerConfig {
         field<&C::clip_grad>("Largest global norm of the gradient; null: not clipped.", above(0),
                              alias("max_grad_norm")),
         field<&C::extra_optimizer_kwargs>("Hyperparameters of the optimizer."),
+        field<&C::tx_mu_dtype>("Dtype in which the optimizer's first moment is kept between steps, as in optax. bf16 "
+                               "saves 2 bytes for each trained parameter and rounds the moment after each step."),
         field<&C::num_train_epochs>("Passes over the data.", at_least(1)),
         field<&C::total_batch_size>(
             "Examples in one step (optimizer update), over all ranks and gradient_accumulation_steps.", at_least(1)),
@@ -311,6 +321,8 @@ struct TrainerConfig {
         field<&C::shuffle_train_dataset>("Shuffle the data anew for each epoch, with shuffle_seed_train."),
         field<&C::shuffle_seed_train>("Seed of the order of the data.", at_least(0)),
         field<&C::frozen_parameters>("Regular expression; parameters whose names it finds are not trained."),
+        field<&C::frozen_layers>("Numbers of layers that are not trained, from 0, in addition to frozen_parameters.",
+                                 at_least(0)),
         field<&C::save_directory>("Folder for the checkpoints."),
         field<&C::model_name>("Folder below save_directory; null: the name of the model's folder."),
         field<&C::save_steps>("Steps between checkpoints; null: only one at the end.", at_least(1)),
@@ -341,7 +353,6 @@ struct TrainerConfig {
             "Add the router losses of a mixture of experts, as output_router_logits in config.json does."),
         field<&C::custom_scheduler>("A function; only possible in Python.", not_built("a function in YAML")),
         field<&C::init_tx>("Build the optimizer immediately.", compiled),
-        field<&C::tx_mu_dtype>("Data type of the optimizer's first moment.", not_built("a dtype other than float32")),
         field<&C::step_partition_spec>("How a batch is sharded.", no_effect("batches are cut over dp and fsdp")),
         field<&C::remove_unused_columns>("Drop other fields.", loader),
         field<&C::use_grain>("Upstream's loader.", loader),
@@ -363,10 +374,11 @@ struct TrainerConfig {
             not_built("reporting to Weights & Biases during a run (scripts/send_metrics.py sends one that has ended)")),
         field<&C::wandb_entity>("Account that reports.", no_effect("nothing is reported to Weights & Biases")),
         field<&C::wandb_name>("Name of the report.", no_effect("nothing is reported to Weights & Biases")),
-        field<&C::weight_distribution_pattern>("Weights whose histogram is reported.",
-                                               no_effect("histograms are not built yet")),
-        field<&C::weight_distribution_log_steps>("Steps between histograms.",
-                                                 no_effect("histograms are not built yet")),
+        field<&C::weight_distribution_pattern>(
+            "Regular expression; trained parameters whose names it finds have a histogram in TensorBoard's event file. "
+            "\"^$\" finds none."),
+        field<&C::weight_distribution_log_steps>(
+            "Steps between histograms, each of which reads all of these parameters.", at_least(1)),
         field<&C::performance_mode>("Compute fewer metrics.", no_effect("metrics cost little here")),
         field<&C::auto_shard_states>("Shard the optimizer's state.", no_effect("it always is as its parameter is")),
         field<&C::quantization_mode>("Train as if quantized.", fake_quantization, deprecated("quantization_block")),

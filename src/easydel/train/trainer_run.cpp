@@ -206,6 +206,7 @@ class Trainer::Course {
       record.loss = std::exchange(history_.unrecorded_loss, 0) / double(std::exchange(history_.unrecorded_steps, 0));
       report_record(as_record(record, prefix()));
     }
+    trainer_.add_weight_histograms(number, events_ ? &*events_ : nullptr);
     watcher_.stepped(report);
   }
 

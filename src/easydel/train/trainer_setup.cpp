@@ -6,7 +6,6 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
-#include "easydel/base/regular_expression.h"
 #include "easydel/data/inform_reader.h"
 #include "easydel/data/save_dataset.h"
 #include "easydel/data/statistics.h"
@@ -14,6 +13,7 @@
 #include "easydel/models/load_types.h"
 #include "easydel/tensor/memory.h"
 #include "easydel/train/chat_agreement.h"
+#include "easydel/train/freezing.h"
 #include "easydel/train/router_watch.h"
 #include "easydel/train/state_files.h"
 #include "easydel/train/store_settings.h"
@@ -259,28 +259,6 @@ std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data:
   return dataset;
 }
 
-void Trainer::freeze() {
-  if (!config().frozen_parameters) return;
-  const RegularExpression pattern(*config().frozen_parameters);
-  int64_t frozen = 0, left = 0;
-  for (nn::Entry& entry : parts_.model->parameters().entries()) {
-    if (pattern.found_in(entry.path)) {  // loaded as frozen, or as trainable by another program
-      entry.trainable = false;
-      if (entry.shard.defined()) entry.shard.set_requires_grad(false);
-      ++frozen;
-    }
-    left += entry.trainable;
-  }
-  const std::string where = "trainer.frozen_parameters";
-  if (!frozen)
-    refuse(where, "'" + *config().frozen_parameters + "' finds no parameter",
-           "see `easydel describe model` for their names");
-  if (!left)
-    refuse(where, "'" + *config().frozen_parameters + "' matches every parameter, so there is nothing to train");
-  log::info(where, ": ", counted(frozen, "parameter"), frozen == 1 ? " is" : " are", " frozen, ", left,
-            left == 1 ? " is" : " are", " trained");
-}
-
 void Trainer::build_data() {
   const data::Prepare prepare =
       within_vocabulary(preparation(*method_, parts_.trainer.method()), parts_.model->vocabulary(), *parts_.tokenizer);
@@ -385,7 +363,7 @@ Trainer::Trainer(TrainerParts parts, Composing)
   limit_length(parts_.trainer, parts_.mixture);
   check(&parts_.model->team() == parts_.load.team.get(), "the model is on other ranks than its load options");
   if (ranks_.first()) checkpoints_.lock();
-  freeze();
+  freeze(*parts_.model, config());
   if (merges_adapter(*parts_.model, config().merge_lora_before_save))
     models::refuse_unmergeable(*parts_.model, "trainer.merge_lora_before_save");
   router_losses_ = wants_router_losses(*parts_.model, config().aux_loss_enabled);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "easydel/train/eight_bit_states.h"
+#include "easydel/train/short_moments.h"
 
 namespace easydel::train {
 namespace {
@@ -100,6 +101,15 @@ OptimizerRules rules_of(const TrainerConfig& config) {
   return {adam()};
 }
 
+// With the first moments in the dtype that is asked for.
+OptimizerRules kept_rules_of(const TrainerConfig& config) {
+  OptimizerRules out = rules_of(config);
+  if (config.tx_mu_dtype == MomentDType::fp32) return out;
+  for (std::shared_ptr<const UpdateRule>* rule : {&out.rule, &out.others, &out.embeddings})
+    if (*rule) *rule = short_moments(*rule);
+  return out;
+}
+
 Schedule schedule_of(const TrainerConfig& config, int64_t steps) {
   Schedule base;
   base.rate = config.learning_rate;
@@ -120,7 +130,7 @@ std::vector<ParameterGroup> groups_of(const TrainerConfig& config) {
 }  // namespace
 
 Transformation transformation_of(const TrainerConfig& config, int64_t steps) {
-  return {.optimizer = {.rules = rules_of(config),
+  return {.optimizer = {.rules = kept_rules_of(config),
                         .weight_decay = config.weight_decay,
                         .groups = groups_of(config),
                         .ema_decay = config.ema_decay,
