@@ -104,7 +104,7 @@ TEST_P(CacheFormats, GiveARequestTheSameTokensAloneAndInAnyBatch) {
   }
   std::vector<std::vector<TokenId>> alone;
   for (const Request& request : requests) alone.push_back(Generator(model(), nullptr).run({request})[0].tokens);
-  for (const GeneratorOptions options : {GeneratorOptions{.batch = 16}, {.batch = 9, .prefill_tokens = 3}}) {
+  for (const GeneratorOptions& options : {GeneratorOptions{.batch = 16}, {.batch = 9, .prefill_tokens = 3}}) {
     const auto results = Generator(model(), nullptr, options).run(requests);
     for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(results[i].tokens, alone[i]) << options.batch << ", " << i;
   }

@@ -52,7 +52,7 @@ TEST(Generator, GivesARequestTheSameTokensInAnyBatchAndHoweverItIsCut) {
   EXPECT_TRUE(std::equal(expected[1].begin(), expected[1].end(), expected[3].begin()));  // equal prompts, equal draws
   for (size_t i = 0; i < requests.size(); ++i)
     EXPECT_EQ(Generator(*story_model(), nullptr).run({requests[i]})[0].tokens, expected[i]) << "alone " << i;
-  for (const GeneratorOptions options :
+  for (const GeneratorOptions& options :
        {GeneratorOptions{.batch = 1}, {.batch = 2, .prefill_tokens = 3}, {.batch = 4, .prefill_tokens = 1}}) {
     const auto results = Generator(*story_model(), nullptr, options).run(requests);
     for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].tokens, expected[i]) << options.batch << " " << i;

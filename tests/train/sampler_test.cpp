@@ -139,29 +139,67 @@ TEST(Sampler, DrawsTheSameWhateverTheBatchAndALargerGroupBeginsWithTheSmaller) {
   EXPECT_NE(draw_seed(1, 0, 0), draw_seed(1, 0, 1));
 }
 
-// Five prompts on two ranks: one samples two of them, the other three.
+// On two ranks with whole weights (dp) or parts of them (fsdp).
+std::shared_ptr<models::Model> model_on(const test::Meeting& meeting, bool fsdp) {
+  collective::TeamOptions options;
+  options.file_store = meeting.file;
+  options.connect_seconds = options.timeout_seconds = 60;
+  models::LoadOptions load;
+  const std::vector<int64_t> sizes = fsdp ? std::vector<int64_t>{1, 2, 1, 1, 1} : std::vector<int64_t>{2, 1, 1, 1, 1};
+  load.team = collective::Team::join(meeting.world, mesh::Mesh(mesh::default_axes(), sizes), options);
+  return models::load_model(test::test_data("models/stories260K-hf"), load);
+}
+
+std::vector<SampleRequest> five_requests() {
+  std::vector<SampleRequest> out;
+  for (int32_t i = 0; i < 5; ++i) out.push_back({{1, 403 + i}, uint64_t(7 + i)});
+  out[3].max_new_tokens = 2;
+  return out;
+}
+
+// Five prompts on two ranks: one samples two of them, the other three; then one prompt, which one rank samples.
 TEST(Sampler, RanksShareRequestsAndGetWhatOneRankSamples) {
-  const auto folder = test::test_data("models/stories260K-hf");
-  std::vector<SampleRequest> requests;
-  for (int32_t i = 0; i < 5; ++i) requests.push_back({{1, 403 + i}, uint64_t(7 + i)});
-  requests[3].max_new_tokens = 2;
   const generation::GenerationConfig config{
       .max_new_tokens = 6, .do_sample = true, .num_return_sequences = 2, .temperature = 2.0, .top_k = 50};
-  test::run_ranks(2, [&](const test::Meeting& meeting) {
-    const std::vector<Sample> alone = Sampler(models::load_model(folder, {}), nullptr).sample(requests, config);
-    collective::TeamOptions options;
-    options.file_store = meeting.file;
-    models::LoadOptions load;
-    load.team = collective::Team::join(meeting.world, mesh::Mesh(mesh::default_axes(), {2, 1, 1, 1, 1}), options);
-    const std::vector<Sample> shared = Sampler(models::load_model(folder, load), nullptr).sample(requests, config);
-    ASSERT_EQ(shared.size(), alone.size());
-    for (size_t i = 0; i < alone.size(); ++i) {
-      EXPECT_EQ(shared[i].ids, alone[i].ids) << i;
-      EXPECT_EQ(shared[i].logps, alone[i].logps) << i;
-      EXPECT_EQ(shared[i].kept_logps, alone[i].kept_logps) << i;
-      EXPECT_EQ(shared[i].reason, alone[i].reason) << i;
-    }
-  });
+  for (const bool fsdp : {false, true})
+    test::run_ranks(2, [&](const test::Meeting& meeting) {
+      const auto whole = models::load_model(test::test_data("models/stories260K-hf"), {});
+      const auto model = model_on(meeting, fsdp);
+      std::vector<SampleRequest> requests = five_requests();
+      for (const size_t count : {5, 1}) {
+        requests.resize(count);
+        const std::vector<Sample> alone = Sampler(whole, nullptr).sample(requests, config);
+        for (const int64_t batch : {64, 2}) {
+          const std::vector<Sample> shared = Sampler(model, nullptr).sample(requests, config, batch);
+          ASSERT_EQ(shared.size(), alone.size());
+          for (size_t i = 0; i < alone.size(); ++i) {
+            EXPECT_EQ(shared[i].ids, alone[i].ids) << i;
+            EXPECT_EQ(shared[i].logps, alone[i].logps) << i;
+            EXPECT_EQ(shared[i].kept_logps, alone[i].kept_logps) << i;
+            EXPECT_EQ(shared[i].reason, alone[i].reason) << i;
+          }
+        }
+      }
+    });
+}
+
+// Only the rank that has the last prompt sees what is wrong with it, and the other one does not wait.
+TEST(Sampler, ARankThatCannotSampleEndsTheOthers) {
+  std::vector<SampleRequest> requests = five_requests();
+  requests[4].prompt.push_back(100000);
+  for (const bool fsdp : {false, true})
+    test::run_ranks(2, [&](const test::Meeting& meeting) {
+      const auto model = model_on(meeting, fsdp);
+      const std::string refused =
+          test::refusal([&] { Sampler(model, nullptr).sample(requests, {.max_new_tokens = 3, .do_sample = true}); });
+      if (meeting.world.rank == 1)
+        EXPECT_EQ(refused,
+                  "prompt 3: holds the token id 100000; the model's vocabulary has 512\n    use the model's own "
+                  "tokenizer");
+      else
+        EXPECT_EQ(refused, std::string(fsdp ? "generation" : "run") +
+                               ": another rank could not go on\n    its own message says why");
+    });
 }
 
 TEST(Sampler, NamesFamiliesThatComputeGeneratedTokensInAnotherOrder) {

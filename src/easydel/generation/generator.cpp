@@ -1,6 +1,7 @@
 #include "easydel/generation/generator.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <deque>
@@ -77,7 +78,9 @@ struct Reader {
 class Passes {
  public:
   Passes(const models::Model& model, const GeneratorOptions& options, int64_t slots, int64_t length)
-      : model_(model, options.adapters, slots, length), weight_(options.blend.weight) {
+      : model_(model, options.adapters, slots, length),
+        weight_(options.blend.weight),
+        with_others_(bool(options.exchange)) {
     if (options.blend.model) other_.emplace(*options.blend.model, options.blend.adapters, slots, length);
     for (int64_t slot = slots; slot-- > 0;) free_.push_back(slot);
   }
@@ -121,10 +124,13 @@ class Passes {
       step.adapters.push_back(sequence.adapter);
       if (sequence.unseen() == 0) complete.push_back(&sequence);
     }
-    Tensor logits = read(model_, step, count, !complete.empty());
+    // The output layer gathers weights, too, and another rank may need it.
+    if (complete.empty() && with_others_) step.requested.back() = 1;
+    const bool wants_logits = !complete.empty() || with_others_;
+    Tensor logits = read(model_, step, count, wants_logits);
     if (other_) {
       step.adapters.clear();
-      const Tensor others = read(*other_, step, count, !complete.empty());
+      const Tensor others = read(*other_, step, count, wants_logits);
       if (!complete.empty()) logits = logits * (1 - weight_) + others * weight_;
     }
     for (size_t i = 0; i < complete.size(); ++i) complete[i]->scores = logits.select(0, int64_t(i));
@@ -164,6 +170,7 @@ class Passes {
   Reader model_;
   std::optional<Reader> other_;
   double weight_;
+  bool with_others_;
   std::vector<int64_t> free_;
 };
 
@@ -185,6 +192,38 @@ Generator::Generator(const models::Model& model, std::shared_ptr<const text::Tok
 std::vector<Result> Generator::run(const std::vector<Request>& requests, const OnText& on_text,
                                    const OnResult& on_result) {
   const c10::InferenceMode no_grad;
+  if (!options_.exchange) return run_own(requests, on_text, on_result);
+  try {
+    std::vector<Result> out = run_own(requests, on_text, on_result);
+    while (exchange(RankState::done) == RankState::works) idle_pass();
+    return out;
+  } catch (...) {
+    if (!others_ended_) options_.exchange(RankState::ended);
+    throw;
+  }
+}
+
+RankState Generator::exchange(RankState own) {
+  const RankState all = options_.exchange(own);
+  others_ended_ = all == RankState::ended;
+  if (others_ended_) refuse("generation", "another rank could not go on", "its own message says why");
+  return all;
+}
+
+void Generator::idle_pass() const {
+  const auto idle = [](const models::Model& model, bool adapters) {
+    nn::Pass pass = nn::Pass::over({0, 1});
+    pass.stream().requested = {1};
+    pass.stream().adapters = adapters;
+    const Tensor token = at::zeros({1}, at::kLong).to(model.device());
+    model.head().logits(model.forward({.tokens = token}, pass).hidden, pass);
+  };
+  idle(model_, options_.adapters);
+  if (options_.blend.model) idle(*options_.blend.model, options_.blend.adapters);
+}
+
+std::vector<Result> Generator::run_own(const std::vector<Request>& requests, const OnText& on_text,
+                                       const OnResult& on_result) {
   if (requests.empty()) return {};
   const Surroundings around{tokenizer_, model_.vocabulary(), on_text, Clock::now(),
                             [this] { return models::first_not_finite(model_); }};
@@ -258,6 +297,7 @@ std::vector<Result> Generator::run(const std::vector<Request>& requests, const O
     }
     const bool prefilling = !prompts.empty();
     if (!prefilling) count.assign(decoding.size(), 1);
+    if (options_.exchange) exchange(RankState::works);
     passes.run(prefilling ? prompts : decoding, count);
     std::vector<Search*>& part = prefilling ? prefilled : decoded;
     part.erase(std::unique(part.begin(), part.end()), part.end());

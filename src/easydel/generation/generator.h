@@ -14,6 +14,7 @@
 
 #include "easydel/generation/generation_config.h"
 #include "easydel/generation/processors.h"
+#include "easydel/generation/rank_state.h"
 #include "easydel/models/model.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 
@@ -72,6 +73,9 @@ struct GeneratorOptions {
     bool adapters = true;  // false: without its adapters
   };
   Blend blend = {};
+  // With ranks that hold parts of one model's weights and continue different prompts: every pass is made by all of
+  // them.
+  RankExchange exchange = {};
 };
 
 // Called after every token with the text that is now final (perhaps empty); returning false ends the sequence. With
@@ -91,14 +95,20 @@ class Generator {
 
   // In the order of the requests; the results of one request best first. A request's tokens do not depend on the other
   // requests. Throws UserError if a prompt is empty, contains an id outside the vocabulary, or is longer than the
-  // model's positions or max_length, or if a config's fields do not fit together. Not thread-safe.
+  // model's positions or max_length, if a config's fields do not fit together, or if another rank cannot go on. Not
+  // thread-safe.
   std::vector<Result> run(const std::vector<Request>& requests, const OnText& on_text = {},
                           const OnResult& on_result = {});
 
  private:
+  std::vector<Result> run_own(const std::vector<Request>& requests, const OnText& on_text, const OnResult& on_result);
+  RankState exchange(RankState own);
+  void idle_pass() const;  // what this rank adds to a pass of the others
+
   const models::Model& model_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   GeneratorOptions options_;
+  bool others_ended_ = false;
 };
 
 }  // namespace easydel::generation

@@ -8,13 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "easydel/generation/rank_state.h"
 #include "easydel/generation/score_request.h"
 #include "easydel/models/model.h"
 
 namespace easydel::generation {
-
-// What a rank tells the others before each pass and after its last, in the order in which one outdoes another.
-enum class RankState : uint8_t { done, works, ended };  // ended: it is stopped, or has failed
 
 struct ScorerOptions {
   int64_t max_length = 0;              // tokens that the model reads of a request; 0: its positions, or 2048
@@ -27,7 +25,7 @@ struct ScorerOptions {
   // With several ranks: gives the others this rank's state and returns the last one of all. Ranks may then have
   // different requests: one without any left computes a pass that nobody reads as long as others work, because a
   // forward over sharded weights is collective. If a rank ends, run() throws Stopped on the others.
-  std::function<RankState(RankState)> exchange = {};
+  RankExchange exchange = {};
 };
 
 // What a scorer has done so far.

@@ -12,6 +12,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
+#include "easydel/train/joint_error.h"
 #include "easydel/train/model_reward.h"
 
 namespace easydel::train {
@@ -151,8 +152,8 @@ void GroupRollouts::judge(Rollouts& rollouts) {
     judged.push_back({row.fields, prompt, completions[i], rollouts.samples[i].ids, row.prompt});
     table.rows.push_back(&row.fields);
   }
-  for (size_t r = 0; r < rewards_.size(); ++r) {
-    if (!model_.team().first() && !rewards_[r].on_all_ranks) continue;
+  const auto score = [&](size_t r) {
+    if (!model_.team().first() && !rewards_[r].on_all_ranks) return;
     const auto answers = rewards_[r].reward->score(judged);
     const std::string where = "trainer.rewards: " + rewards_[r].name;
     if (answers.size() != count)
@@ -163,7 +164,8 @@ void GroupRollouts::judge(Rollouts& rollouts) {
                "give a finite number, or null if the reward does not count");
       values[i * columns + first + r] = answers[i] ? float(*answers[i]) : nan;
     }
-  }
+  };
+  for (size_t r = 0; r < rewards_.size(); ++r) together(model_.team().all(), [&] { score(r); });
   table.values = at::tensor(at::ArrayRef<float>(values), at::kFloat).view({int64_t(count), int64_t(columns)});
   model_.team().all().broadcast(table.values, 0);
   if (rollouts.index < 0) return;

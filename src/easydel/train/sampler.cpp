@@ -1,6 +1,7 @@
 #include "easydel/train/sampler.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include "easydel/base/log.h"
 #include "easydel/generation/generator.h"
 #include "easydel/tensor/random.h"
+#include "easydel/train/joint_error.h"
 
 namespace easydel::train {
 
@@ -93,11 +95,12 @@ std::vector<std::vector<int32_t>> Sampler::run(const std::vector<std::vector<int
 
 std::vector<Sample> Sampler::sample(const std::vector<SampleRequest>& requests,
                                     const generation::GenerationConfig& config, int64_t batch) const {
-  const collective::Group ranks = model_->team().group({"dp"});
+  const collective::Group ranks = model_->team().group(mesh::batch_axes());
   if (ranks.alone()) return own_samples(requests, config, batch);
   const auto first_of = [&](int64_t rank) { return size_t(std::ssize(requests) * rank / ranks.size()); };
   const size_t begin = first_of(ranks.rank()), end = first_of(ranks.rank() + 1);
-  const std::vector<Sample> own = own_samples(std::span(requests).subspan(begin, end - begin), config, batch);
+  std::vector<Sample> own;
+  together(ranks, [&] { own = own_samples(std::span(requests).subspan(begin, end - begin), config, batch); });
   std::vector<Sample> out;
   for (int64_t rank = 0; rank < ranks.size(); ++rank)
     std::ranges::move(samples_of(rank, own, ranks), std::back_inserter(out));
@@ -106,7 +109,6 @@ std::vector<Sample> Sampler::sample(const std::vector<SampleRequest>& requests,
 
 std::vector<Sample> Sampler::own_samples(std::span<const SampleRequest> requests,
                                          const generation::GenerationConfig& config, int64_t batch) const {
-  if (requests.empty()) return {};
   const auto begin = std::chrono::steady_clock::now();
   std::vector<generation::Request> all;
   for (const SampleRequest& request : requests) {
@@ -121,6 +123,12 @@ std::vector<Sample> Sampler::own_samples(std::span<const SampleRequest> requests
   generation::GeneratorOptions options;
   options.batch = (batch + group - 1) / group * group;
   options.adapters = adapters_, options.blend = blend_;
+  if (const collective::Group shards = model_->team().group({"fsdp"}); !shards.alone())
+    options.exchange = [shards](generation::RankState state) {
+      const Tensor all = at::full({1}, int64_t(state), at::kLong);
+      shards.all_reduce(all, collective::Reduce::max);
+      return generation::RankState(all.item<int64_t>());
+    };
   std::vector<Sample> out;
   size_t tokens = 0;
   for (generation::Result& result : generation::Generator(*model_, tokenizer_, options).run(all)) {

@@ -54,8 +54,9 @@ class Sampler {
   std::vector<std::vector<int32_t>> run(const std::vector<std::vector<int32_t>>& prompts,
                                         const generation::GenerationConfig& config) const;
   // The results of each request, one request after the other. `batch`: sequences that are decoded together, rounded up
-  // to whole groups; the samples do not depend on it. The prompt of a group is computed once. Ranks that have the whole
-  // weights (axis dp) sample a part of the requests each, and all get all results. Collective.
+  // to whole groups; the samples do not depend on it. The prompt of a group is computed once. Ranks that read different
+  // examples (axes dp and fsdp) sample a part of the requests each, and all get all results; those of tp compute each
+  // token together. JointError if a rank cannot sample its part. Collective.
   std::vector<Sample> sample(const std::vector<SampleRequest>& requests, const generation::GenerationConfig& config,
                              int64_t batch = default_batch) const;
   // Bytes of keys and values while a batch of sequences of this length is sampled.

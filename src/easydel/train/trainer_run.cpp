@@ -11,19 +11,17 @@
 #include "easydel/ops/product.h"
 #include "easydel/train/event_file.h"
 #include "easydel/train/interrupt.h"
+#include "easydel/train/joint_error.h"
 #include "easydel/train/machine_figures.h"
 #include "easydel/train/time_left.h"
 #include "easydel/train/trainer.h"
 
 namespace easydel::train {
-namespace {
-
-// Files in the run's folder that ask for a save, or for a save and the end, after the step that is computed.
-constexpr const char *save_wish = "save", *stop_wish = "stop";
-
-}  // namespace
 
 class Trainer::Course {
+  // Files in the run's folder that ask for a save, or for a save and the end, after the step that is computed.
+  static constexpr const char *save_wish = "save", *stop_wish = "stop";
+
  public:
   Course(Trainer& trainer, const Interrupt& interrupt)
       : trainer_(trainer),
@@ -219,8 +217,9 @@ class Trainer::Course {
   std::optional<StepResult> updated(bool metrics) {
     try {
       return trainer_.update(outcome_.step, metrics, stop_);
-    } catch (const UserError&) {
-      if (outcome_.step > plan_.from_step && trainer_.ranks_.count() == 1) save();
+    } catch (const UserError& error) {
+      const bool on_all_ranks = trainer_.ranks_.count() == 1 || dynamic_cast<const JointError*>(&error);
+      if (outcome_.step > plan_.from_step && on_all_ranks) save();
       throw;
     }
   }
