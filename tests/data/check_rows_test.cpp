@@ -15,6 +15,7 @@ Prepared bytes_or_error(const TypedRow& row) {
   Prepared out;
   const std::vector<int32_t> ids(text.begin(), text.begin() + long(std::min<size_t>(text.size(), 8)));
   out.cut_tokens = int64_t(text.size() - ids.size());
+  if (text.starts_with("merges")) out.mistakes.add(RowMistake::merged_prompt);
   if (!text.empty()) out.example.emplace().add_sequence(ids);
   return out;
 }
@@ -60,6 +61,17 @@ TEST_F(CheckedData, EveryBadRowIsFoundAndGrouped) {
   EXPECT_EQ(all_[5].problem, "the row is longer than its limit and loses 4 tokens");
   EXPECT_EQ(all_[6].problem, "the row has no tokens to train on, so it is left out");
   EXPECT_EQ(all_[8].inform, "mixture.informs[2]");
+}
+
+TEST_F(CheckedData, ARowThatIsTrainedAllTheSameIsAWarning) {
+  add("a.jsonl", "{\"text\": \"good\"}\n{\"text\": \"merges\"}\n{\"text\": \"broken\"}\n");
+  const CheckedRows found = checked();
+  EXPECT_EQ(found.bad, 1);
+  EXPECT_EQ(found.warnings, 1);
+  ASSERT_EQ(found.groups.size(), 2u);
+  EXPECT_TRUE(found.groups[0].warning);
+  EXPECT_FALSE(found.groups[1].warning);
+  EXPECT_TRUE(all_[0].warning);
 }
 
 TEST_F(CheckedData, AFileThatBreaksOffIsOneBadRowAndTheNextIsRead) {

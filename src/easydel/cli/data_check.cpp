@@ -1,4 +1,4 @@
-// `easydel data check`: every bad row of a run's data.
+// `easydel data check`: every bad row of a run's data, and what is worth a warning.
 #include "easydel/base/files.h"
 #include "easydel/base/names.h"
 #include "easydel/cli/commands.h"
@@ -14,11 +14,13 @@ std::string line_of(const data::BadRow& row) {
   out.set("inform", Value::text(row.inform));
   out.set("problem", Value::text(row.problem));
   out.set("remedy", Value::text(row.remedy));
+  if (row.warning) out.set("warning", Value::boolean(true));
   return to_json(out) + "\n";
 }
 
 std::string text_of(const data::BadRowGroup& group) {
-  std::string out = str("\n", group.problem, "  (", counted(group.count, "row"), ")\n");
+  std::string out =
+      str("\n", group.problem, "  (", counted(group.count, "row"), group.warning ? "; a warning)\n" : ")\n");
   if (!group.remedy.empty()) out += "    " + group.remedy + "\n";
   for (const data::BadRow& row : group.first) out += "  " + row.where + (group.alike ? "" : ": " + row.problem) + "\n";
   if (group.count > int64_t(group.first.size()))
@@ -36,12 +38,13 @@ int run_data_check(const DataCommand& command) {
     if (report) report->write(line_of(row));
   });
   if (report) report->commit();
-  if (checked.bad == 0) return print(counted(checked.rows, "row") + ", all good\n"), 0;
-  std::string out = str(checked.bad, " of ", counted(checked.rows, "row"),
-                        checked.bad == 1 ? " has a problem\n" : " have problems\n");
+  if (checked.groups.empty()) return print(counted(checked.rows, "row") + ", all good\n"), 0;
+  std::string out = checked.bad == 0 ? counted(checked.rows, "row") + ", all can be used\n"
+                                     : str(checked.bad, " of ", counted(checked.rows, "row"),
+                                           checked.bad == 1 ? " has a problem\n" : " have problems\n");
   for (const data::BadRowGroup& group : checked.groups) out += text_of(group);
   if (report) out += "\nall of them are in " + command.report + "\n";
-  return print(out), 1;
+  return print(out), checked.bad == 0 ? 0 : 1;
 }
 
 }  // namespace easydel::cli

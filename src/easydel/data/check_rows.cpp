@@ -29,7 +29,7 @@ std::string form_of(const std::string& problem) {
   return out;
 }
 
-// What a limit of length cuts is a problem of its own.
+// What a limit of length cuts is a problem of its own. Prompts that merge with their answers are trained.
 constexpr std::array checked_mistakes{RowMistake::nothing_learned, RowMistake::equal_answers, RowMistake::equal_tokens,
                                       RowMistake::merged_prompt, RowMistake::equal_group};
 
@@ -39,10 +39,10 @@ class Groups {
 
   void add(BadRow row) {
     if (each_) each_(row);
-    ++checked_.bad;
+    ++(row.warning ? checked_.warnings : checked_.bad);
     const auto [found, is_new] =
         index_.try_emplace(form_of(row.problem) + "\n" + form_of(row.remedy), checked_.groups.size());
-    if (is_new) checked_.groups.push_back({row.problem, row.remedy, true, 0, {}});
+    if (is_new) checked_.groups.push_back({row.problem, row.remedy, true, row.warning, 0, {}});
     BadRowGroup& group = checked_.groups[found->second];
     ++group.count;
     group.alike &= group.problem == row.problem;
@@ -79,7 +79,7 @@ class Groups {
     const RowMistakes mistakes = row.prepared.all_mistakes();
     for (const RowMistake mistake : checked_mistakes)
       if (const MistakeText text = text_of(mistake); mistakes.has(mistake))
-        add({inform, row.row.where, text.problem, text.remedy});
+        add({inform, row.row.where, text.problem, text.remedy, mistake == RowMistake::merged_prompt});
   }
 
   const std::function<void(const BadRow&)>& each_;

@@ -16,6 +16,7 @@
 #include "easydel/elarge/benchmarks.h"
 #include "easydel/elarge/overridden_key.h"
 #include "easydel/elarge/push.h"
+#include "easydel/elarge/reward_checks.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/mesh/built_axes.h"
@@ -278,7 +279,7 @@ void check_needs(const Run& run, config::Problems& problems) {
     if (!wrong(problems, {"mixture"}) && data::training_informs(config.mixture).empty())
       problems.add("mixture.informs", "there is no training data", "give at least one inform with data_files");
   }
-  if (needs.training) check_evaluation(config, problems);
+  if (needs.training) check_evaluation(config, problems), check_rewards(config, problems);
   if (needs.training && config.trainer.common.push_to_hub) {
     if (!config.trainer.common.hub_model_id)
       problems.add("trainer.push_to_hub", "needs the name of a repository", "give hub_model_id: owner/name");

@@ -12,6 +12,7 @@
 #include "easydel/models/parts_config.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/train/chat_agreement.h"
+#include "easydel/train/rewards.h"
 #include "easydel/weights/folder.h"
 
 namespace easydel::elarge {
@@ -28,9 +29,18 @@ std::filesystem::path tokenizer_of(const ModelConfig& model, const std::string& 
   return !found.adapter.empty() && text::Tokenizer::exists(found.adapter) ? found.adapter : found.model;
 }
 
+// Functions of plug-ins, schemas and hosts of rewards; models are loaded later.
+void check_reward_rules(const train::TrainerSection& trainer) {
+  if (!trainer.rollouts()) return;
+  std::vector<train::RewardEntry> entries = trainer.rollouts()->rewards;
+  std::erase_if(entries, [](const train::RewardEntry& one) { return one.type == train::RewardType::model; });
+  train::build_rewards(entries);
+}
+
 }  // namespace
 
 train::FirstRows check_data(const Config& config, int64_t vocabulary, bool trains) {
+  if (trains) check_reward_rules(config.trainer);
   if (!config.trainer.method().built || (config.mixture.informs.empty() && config.mixture.evaluation.empty()))
     return {};
   std::optional<log::Quiet> quiet;

@@ -86,6 +86,7 @@ struct AgenticMoshpitConfig {
 
   static constexpr MethodFacts facts = facts_of_sampling;
   bool has_reference() const { return grpo.beta != 0; }
+  bool judges_itself() const { return own.environment.has_value(); }
 
   static config::Section section() {
     return config::flat<&AgenticMoshpitConfig::own, &AgenticMoshpitConfig::grpo, &AgenticMoshpitConfig::rollouts,

@@ -218,6 +218,16 @@ DataKeys TrainerSection::data_keys() const {
   return method.data_keys ? method.data_keys(own.get()) : DataKeys{};
 }
 
+const RolloutKeys* TrainerSection::rollouts() const {
+  const MethodConfig& method = this->method();
+  return method.rollouts ? method.rollouts(own.get()) : nullptr;
+}
+
+bool TrainerSection::judges_itself() const {
+  const MethodConfig& method = this->method();
+  return method.judges_itself && method.judges_itself(own.get());
+}
+
 bool TrainerSection::has_reference() const {
   const MethodConfig& method = this->method();
   if (method.facts.reference == SideModelUse::none) return false;

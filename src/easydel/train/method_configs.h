@@ -11,6 +11,7 @@
 #include "easydel/base/error.h"
 #include "easydel/config/fields.h"
 #include "easydel/train/method_facts.h"
+#include "easydel/train/rollout_keys_config.h"
 #include "easydel/train/trainer_config.h"
 #include "easydel/train/trainer_python_config.h"
 
@@ -26,6 +27,9 @@ struct MethodConfig {
   DataKeys (*data_keys)(const void* own) = nullptr;  // null: its keys say nothing of the data
   // Whether its keys ask for a reference; null: it has one, if the facts name one.
   bool (*has_reference)(const void* own) = nullptr;
+  const RolloutKeys* (*rollouts)(const void* own) = nullptr;  // null: it does not judge completions of its own
+  // Whether its own keys judge completions, so that trainer.rewards may be empty; null: they do not.
+  bool (*judges_itself)(const void* own) = nullptr;
 };
 
 // The row of a method whose keys are `Config`.
@@ -42,6 +46,10 @@ constexpr MethodConfig method_config(std::string_view name, void (*defaults)(Tra
     out.data_keys = [](const void* own) { return static_cast<const Config*>(own)->data_keys(); };
   if constexpr (requires(const Config& keys) { keys.has_reference(); })
     out.has_reference = [](const void* own) { return static_cast<const Config*>(own)->has_reference(); };
+  if constexpr (requires(const Config& keys) { keys.rollouts.rewards; })
+    out.rollouts = [](const void* own) { return &static_cast<const Config*>(own)->rollouts; };
+  if constexpr (requires(const Config& keys) { keys.judges_itself(); })
+    out.judges_itself = [](const void* own) { return static_cast<const Config*>(own)->judges_itself(); };
   return out;
 }
 
@@ -66,6 +74,8 @@ struct TrainerSection {
   const MethodConfig& method() const;
   const MethodFacts& facts() const { return method().facts; }
   DataKeys data_keys() const;
+  const RolloutKeys* rollouts() const;  // null: the method does not judge completions of its own
+  bool judges_itself() const;           // the method's own keys do, without trainer.rewards
   bool has_reference() const;  // the run compares with a frozen model: reference_model, or the model as it starts
   data::SavedExamples saved_examples() const {
     return {common.trainer_type, facts().saves, !facts().token_loss || common.loss().shift_tokens};

@@ -53,6 +53,10 @@ struct RlvrConfig {
 
   static constexpr MethodFacts facts = facts_of_sampling;
   bool has_reference() const { return grpo.beta != 0; }
+  bool judges_itself() const {
+    return own.answer_key || (own.format_pattern && own.format_reward_weight > 0) ||
+           (own.length_penalty_target && own.length_penalty_weight > 0);
+  }
 
   static config::Section section() {
     return config::flat<&RlvrConfig::own, &RlvrConfig::grpo, &RlvrConfig::rollouts, &RlvrConfig::window,
