@@ -101,7 +101,6 @@ std::string page() {
       "measures "
       "them.\n";
   for (const train::MethodConfig& method : train::method_configs()) {
-    if (!method.built) continue;
     const std::string name(method.name), rows = data::fields_of(method.facts.rows);
     out += "\n## " + name + "\n\n" + method.section().doc + "\n\n| | |\n|---|---|\n| rows | " +
            (rows.empty() ? "none" : rows) + " |\n| other models | " + side_models(method.facts) + " |\n| keys | " +

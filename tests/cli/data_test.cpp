@@ -113,6 +113,18 @@ TEST_F(DataCommands, CheckListsBadRowsAndWritesThemAll) {
   EXPECT_EQ(std::ranges::count(report, '\n'), 2);
 }
 
+TEST_F(DataCommands, CheckWarnsOfWhatIsTrainedAllTheSame) {
+  test::write_file(folder_ / "rows.jsonl", "{\"prompt\": \"Once upon a ti\", \"completion\": \"me\"}\n");
+  const test::Ran ran = data({"check", "--report", "warnings.jsonl"});
+  EXPECT_EQ(ran.status, 0) << ran.out;
+  EXPECT_TRUE(
+      ran.out.starts_with("1 row, all can be used\n\nthe tokens of the prompt are not the first tokens of prompt "
+                          "and answer, so its end is not what the model sees before it answers  (1 row; a "
+                          "warning)\n"))
+      << ran.out;
+  EXPECT_NE(test::read_file(folder_ / "warnings.jsonl").find("\"warning\": true}"), std::string::npos);
+}
+
 TEST_F(DataCommands, StatsCountTokensAndPacking) {
   const test::Ran ran = data({"stats", "--json", "--output", "lengths.svg"});
   EXPECT_EQ(ran.status, 0) << ran.err;

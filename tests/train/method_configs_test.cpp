@@ -30,8 +30,7 @@ TEST(MethodConfigs, EveryMethodHasItsKeysAndTheListsAreAlphabetical) {
   const auto all = methods();
   for (size_t i = 1; i < configs.size(); ++i) EXPECT_TRUE(configs[i - 1].name < configs[i].name) << configs[i].name;
   std::vector<std::string_view> built, there;
-  for (const MethodConfig& config : configs)
-    if (config.built) built.push_back(config.name);
+  for (const MethodConfig& config : configs) built.push_back(config.name);
   for (const auto& method : all) there.push_back(method.name);
   EXPECT_EQ(built, there);
 }
@@ -148,9 +147,8 @@ TEST(MethodConfigs, ATrainingStepRefusesWhatOnlyALossOnLogitsHas) {
             "run.yaml:1:44: loss_config.classification_problem_type: training classifiers is not built yet" + end);
 }
 
-TEST(MethodConfigs, ABuiltMethodStatesWhatItLearnsFrom) {
-  for (const MethodConfig& method : method_configs())
-    EXPECT_EQ(method.facts.rows.empty(), !method.built) << method.name;
+TEST(MethodConfigs, AMethodStatesWhatItLearnsFrom) {
+  for (const MethodConfig& method : method_configs()) EXPECT_FALSE(method.facts.rows.empty()) << method.name;
 }
 
 TEST(MethodConfigs, StateWhatTheMethodsAre) {

@@ -142,12 +142,10 @@ void check_side_models(const Config& config, config::Problems& problems) {
     const char* section;
     const std::optional<ModelConfig>& given;
     train::SideModelUse train::MethodFacts::*use;
-    const char* what;
   };
-  const std::array roles{
-      Role{"reference_model", config.reference_model, &train::MethodFacts::reference, "comparing with a reference"},
-      Role{"teacher_model", config.teacher_model, &train::MethodFacts::teacher, "distilling from a teacher"},
-      Role{"reward_model", config.reward_model, &train::MethodFacts::reward, "training with a reward model"}};
+  const std::array roles{Role{"reference_model", config.reference_model, &train::MethodFacts::reference},
+                         Role{"teacher_model", config.teacher_model, &train::MethodFacts::teacher},
+                         Role{"reward_model", config.reward_model, &train::MethodFacts::reward}};
   using enum train::SideModelUse;
   const std::string& method = config.trainer.common.trainer_type;
   for (const Role& role : roles) {
@@ -155,13 +153,7 @@ void check_side_models(const Config& config, config::Problems& problems) {
     if (!role.given && use == required)
       problems.add(role.section, str("is missing: trainer_type ", method, " needs it"), "give its name_or_path");
     if (!role.given || use != none) continue;
-    const bool built = std::ranges::any_of(train::method_configs(), [&](const train::MethodConfig& one) {
-      return one.built && one.facts.*role.use != none;
-    });
-    if (built)
-      problems.no_effect(role.section, "with trainer_type " + method);
-    else
-      problems.add(role.section, str(role.what, " is not built yet"), "leave the section out");
+    problems.no_effect(role.section, "with trainer_type " + method);
   }
 }
 

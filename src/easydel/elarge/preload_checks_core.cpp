@@ -41,8 +41,7 @@ void check_reward_rules(const train::TrainerSection& trainer) {
 
 train::FirstRows check_data(const Config& config, int64_t vocabulary, bool trains) {
   if (trains) check_reward_rules(config.trainer);
-  if (!config.trainer.method().built || (config.mixture.informs.empty() && config.mixture.evaluation.empty()))
-    return {};
+  if (config.mixture.informs.empty() && config.mixture.evaluation.empty()) return {};
   std::optional<log::Quiet> quiet;
   if (trains) quiet.emplace();
   return train::check_data(

@@ -16,9 +16,8 @@
 namespace easydel::elarge {
 
 // Prepares the first rows of the sources as the run's method would, for a model of `vocabulary` tokens. UserError names
-// the row, or a reward that cannot be built. Does nothing else if the method is not built yet, or if nothing names
-// data. `trains`: the run will read them again, and log then what is worth knowing about them. Returns what is known of
-// the rows.
+// the row, or a reward that cannot be built. Does nothing else if nothing names data. `trains`: the run will read them
+// again, and log then what is worth knowing about them. Returns what is known of the rows.
 train::FirstRows check_data(const Config& config, int64_t vocabulary, bool trains);
 
 // The data as the run's method would prepare them, for a model of `vocabulary` tokens.

@@ -432,8 +432,6 @@ void check_session(const Config& config, int64_t ranks, Purpose purpose) {
 }
 
 data::RunData run_data(const Config& config) {
-  if (!config.trainer.method().built)
-    refuse("trainer.trainer_type", str("'", config.trainer.common.trainer_type, "' is not built yet"));
   if (config.mixture.informs.empty() && config.mixture.evaluation.empty())
     refuse("mixture.informs", "the run has no data", "give at least one inform");
   const log::Quiet quiet;  // weights that are not there do not matter

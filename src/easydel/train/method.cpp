@@ -75,7 +75,7 @@ data::Prepare preparation(const Method& method, const MethodConfig& config) {
     if (config.facts.rows.has(row.kind)) return prepared(method, row);
     std::vector<std::string> others;
     for (const MethodConfig& other : method_configs())
-      if (other.built && other.facts.rows.has(row.kind)) others.emplace_back(other.name);
+      if (other.facts.rows.has(row.kind)) others.emplace_back(other.name);
     refuse(row.where, str("a row of kind ", data::name_of(row.kind), " is not for this trainer_type"),
            str("give ", data::fields_of(config.facts.rows),
                others.empty() ? "" : "; or set trainer_type: " + join(others, " or ")));

@@ -110,19 +110,12 @@ const MethodConfig* chosen(const Value& value, const std::string& path, config::
   const Value* type = value.find("trainer_type");
   const std::string word = type ? type->as_string().value_or(type->scalar) : "sft";
   const MethodConfig* const method = find_method_config(word);
-  if (method && method->built) return method;
-  std::vector<std::string> built, known;
-  for (const MethodConfig& other : all_methods()) {
-    if (other.built) built.emplace_back(other.name);
-    known.emplace_back(other.name);
-  }
-  if (method)
-    problems.add(config::join_path(path, "trainer_type"), type->place, "'" + word + "' is not built yet",
-                 "built: " + join(built, ", "));
-  else
-    problems.add(config::join_path(path, "trainer_type"), type->place, "'" + word + "' is not a training method",
-                 did_you_mean(word, known));
-  return method;
+  if (method) return method;
+  std::vector<std::string> known;
+  for (const MethodConfig& other : all_methods()) known.emplace_back(other.name);
+  problems.add(config::join_path(path, "trainer_type"), type->place, "'" + word + "' is not a training method",
+               did_you_mean(word, known));
+  return nullptr;
 }
 
 // Common keys, the method's own, and those that mean little here.
@@ -251,7 +244,7 @@ config::Section variant_of(const MethodConfig& method) {
   section.common.trainer_type = method.name;
   section.own = method.make();
   const Value defaults = write_trainer(&section);
-  config::Section out{.doc = method.section().doc + (method.built ? "" : " *Not built yet.*")};
+  config::Section out{.doc = method.section().doc};
   const auto add = [&](config::Key key, bool always) {
     const Value* const value = defaults.find(key.name);
     if (!always && (!value || *value == key.default_value)) return;
@@ -268,7 +261,7 @@ config::Section variant_of(const MethodConfig& method) {
 
 namespace {
 
-// A common key with the default of the method that is used if none is named, and those of the other built methods.
+// A common key with the default of the method that is used if none is named, and those of the other methods.
 void tell_defaults(config::Key& key, std::span<const config::Section> variants) {
   const auto own = [&](size_t method) -> const Value* {
     const config::Key* const found = find(variants[method], key.name);
@@ -281,7 +274,6 @@ void tell_defaults(config::Key& key, std::span<const config::Section> variants) 
       key.default_value = *value;
   std::string others;
   for (size_t i = 0; i < methods.size(); ++i) {
-    if (!methods[i].built) continue;
     const Value& value = own(i) ? *own(i) : common;
     if (!(value == key.default_value))
       others += str(others.empty() ? "" : ", ", to_yaml_flow(value), " with ", methods[i].name);

@@ -22,7 +22,6 @@ struct MethodConfig {
   const config::Section& (*section)();                // its own keys
   std::shared_ptr<void> (*make)();                    // a struct of theirs with the defaults
   void (*defaults)(TrainerConfig& common) = nullptr;  // sets common keys that have another default
-  bool built = true;                                  // false: its keys are checked, then it is refused
   MethodFacts facts = {};
   DataKeys (*data_keys)(const void* own) = nullptr;  // null: its keys say nothing of the data
   // Whether its keys ask for a reference; null: it has one, if the facts name one.
@@ -34,13 +33,11 @@ struct MethodConfig {
 
 // The row of a method whose keys are `Config`.
 template <class Config>
-constexpr MethodConfig method_config(std::string_view name, void (*defaults)(TrainerConfig&) = nullptr,
-                                     bool built = true) {
+constexpr MethodConfig method_config(std::string_view name, void (*defaults)(TrainerConfig&) = nullptr) {
   MethodConfig out{.name = name,
                    .section = config::section_of<Config>,
                    .make = []() -> std::shared_ptr<void> { return std::make_shared<Config>(); },
-                   .defaults = defaults,
-                   .built = built};
+                   .defaults = defaults};
   if constexpr (requires { Config::facts; }) out.facts = Config::facts;
   if constexpr (requires(const Config& keys) { keys.data_keys(); })
     out.data_keys = [](const void* own) { return static_cast<const Config*>(own)->data_keys(); };
@@ -53,7 +50,7 @@ constexpr MethodConfig method_config(std::string_view name, void (*defaults)(Tra
   return out;
 }
 
-std::span<const MethodConfig> method_configs();  // in alphabetical order, including methods that are not built
+std::span<const MethodConfig> method_configs();                         // in alphabetical order
 const MethodConfig* find_method_config(std::string_view trainer_type);  // nullptr: none; '-' and '_' are the same
 // The trainer_type that another tool calls `word`: pt and pretrain are sft, rm is reward; any other word is itself.
 std::string_view our_word(std::string_view word);
