@@ -59,7 +59,8 @@ std::string page() {
       "In addition to the architectures of the list, every family has `...Model`, `...ForSequenceClassification`,\n"
       "`...ForTokenClassification` and `...ForQuestionAnswering` (`model.task`: `base-module`, "
       "`sequence-classification`,\n"
-      "`embedding`), with transformers' parameter names.\n"
+      "`token-classification`, `question-answering`, `embedding`; `masked-language-model` where the list has one), "
+      "with transformers' parameter names.\n"
       "\n"
       "| model_type | architectures | | goldens |\n"
       "|---|---|---|---|\n";

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "easydel/models/auto_model.h"
 #include "support/data.h"
 
@@ -36,6 +38,28 @@ TEST(Registry, TakesMoreWhileItRuns) {
   EXPECT_EQ(registered_config("my_model"), "MyConfig");
   EXPECT_EQ(registered_module("embedding", "my_model"), "MyForEmbedding");
   EXPECT_EQ(bound_task("my_model", {"MyForEmbedding"}), "embedding");
+}
+
+// The key model.task has words for heads that EasyDeL's registry does not name.
+TEST(Registry, KnowsMoreHeadsThanItsTasks) {
+  for (const auto& [word, task] : {std::pair{TaskType::masked_lm, Task::masked_lm},
+                                   {TaskType::token_classification, Task::token_classification},
+                                   {TaskType::question_answering, Task::question_answering},
+                                   {TaskType::causal_lm, Task::causal_lm},
+                                   {TaskType::embedding, Task::base}}) {
+    EXPECT_EQ(head_of(word), task);
+    const bool in_registry = std::ranges::count(task_types(), config::word_of(word)) > 0;
+    EXPECT_EQ(in_registry, word == TaskType::causal_lm || word == TaskType::embedding) << config::word_of(word);
+  }
+  EXPECT_EQ(head_of(TaskType::auto_bind), std::nullopt);
+  EXPECT_EQ(task_types().back(), "auto-bind");
+  LoadOptions options;
+  options.task = Task::token_classification;
+  EXPECT_EQ(load_model(test::test_data("hf_goldens/bert_mlm"), options)->task(), Task::token_classification);
+  options.task = Task::masked_lm;
+  EXPECT_EQ(load_model(test::test_data("hf_goldens/bert_seqcls"), options)->task(), Task::masked_lm);
+  EXPECT_EQ(test::refusal([&] { load_model(test::test_data("models/stories260K-hf"), options); }),
+            "model.task: 'llama' has no head for masked language modelling");
 }
 
 TEST(Registry, LoadsModelsByWhatTheyAreFor) {

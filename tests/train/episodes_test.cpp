@@ -200,6 +200,11 @@ TEST(Episodes, EndWithTheirTurnsAndTheirTokens) {
   const Ran more = run(tokenizer, std::make_unique<Parrot>(9), words, settings);
   ASSERT_EQ(more.asked.size(), 2u);
   EXPECT_EQ(more.asked[1].max_new_tokens, 1);
+  settings.max_turn_length = 3;
+  const Ran short_turns = run(tokenizer, std::make_unique<Parrot>(9), words, settings);
+  EXPECT_EQ(short_turns.asked[0].max_new_tokens, 3);
+  EXPECT_EQ(short_turns.asked[1].max_new_tokens, 1) << "the episode leaves less than a turn may have";
+  settings.max_turn_length.reset();
   settings.max_positions = int64_t(more.asked[0].prompt.size()) + 4;
   EXPECT_EQ(run(tokenizer, std::make_unique<Parrot>(9), words, settings).asked.at(0).max_new_tokens, 4);
 }

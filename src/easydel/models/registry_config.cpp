@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -17,6 +18,11 @@ namespace {
 constexpr std::array heads{std::pair{TaskType::causal_lm, Task::causal_lm},
                            std::pair{TaskType::sequence_classification, Task::sequence_classification},
                            std::pair{TaskType::base_module, Task::base}};
+
+// Words of the key model.task that the registry lacks.
+constexpr std::array more_heads{std::pair{TaskType::masked_lm, Task::masked_lm},
+                                std::pair{TaskType::token_classification, Task::token_classification},
+                                std::pair{TaskType::question_answering, Task::question_answering}};
 
 // Every family has classification heads; families that name a language head have one.
 bool has_head(const FamilyConfig& family, Task task) {
@@ -53,7 +59,9 @@ Registry& registry() {
 const std::vector<std::string>& task_types() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> words;
-    for (const auto& choice : choices(TaskType{})) words.emplace_back(choice.name);
+    for (const auto& choice : choices(TaskType{}))
+      if (std::ranges::find(more_heads, choice.value, &std::pair<TaskType, Task>::first) == more_heads.end())
+        words.emplace_back(choice.name);
     std::ranges::rotate(words, words.begin() + 1);  // auto-bind comes last
     return words;
   }();
@@ -104,8 +112,10 @@ std::string bound_task(std::string_view model_type, const std::vector<std::strin
 
 std::optional<Task> head_of(TaskType task) {
   if (task == TaskType::embedding) return Task::base;
-  const auto found = std::ranges::find(heads, task, &std::pair<TaskType, Task>::first);
-  return found == heads.end() ? std::nullopt : std::optional(found->second);
+  for (const auto& list : {std::span<const std::pair<TaskType, Task>>(heads), {more_heads}})
+    for (const auto& [word, head] : list)
+      if (word == task) return head;
+  return std::nullopt;
 }
 
 void register_family_config(const FamilyConfig& config) {

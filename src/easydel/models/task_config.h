@@ -1,5 +1,5 @@
-// What a model is for, by the words of EasyDeL's registry and of the key `model.task`. Which of them a model of ours
-// has a head for is models::head_of's business. A face: no torch.
+// What a model is for, by the words of EasyDeL's registry and of the key `model.task`, which has three more. Which of
+// them a model of ours has a head for is models::head_of's business. A face: no torch.
 #pragma once
 
 #include <array>
@@ -24,7 +24,11 @@ enum class TaskType : uint8_t {
   image_classification,
   embedding,
   any_to_any,
-  auto_bind
+  auto_bind,
+  // Not of EasyDeL's registry.
+  masked_lm,
+  token_classification,
+  question_answering
 };
 constexpr auto choices(TaskType) {
   using enum TaskType;
@@ -45,6 +49,9 @@ constexpr auto choices(TaskType) {
       Choice{image_classification, "image-classification"}.not_built(),
       Choice{embedding, "embedding"},
       Choice{any_to_any, "any-to-any"}.not_built(),
+      Choice{masked_lm, "masked-language-model"}.also("masked-lm"),
+      Choice{token_classification, "token-classification"},
+      Choice{question_answering, "question-answering"},
   };
 }
 

@@ -39,6 +39,7 @@ class AgenticMoshpit final : public Grpo {
       refuse("trainer.skip_apply_chat_template", "episodes are conversations", "leave it out");
     settings_ = {.max_steps = episode_keys_.max_steps,
                  .max_tool_calls = episode_keys_.max_tool_calls_per_step,
+                 .max_turn_length = episode_keys_.max_turn_length,
                  .max_prompt_length = config.rollouts.max_prompt_length,
                  .max_completion_length = config.rollouts.max_completion_length,
                  .max_positions = setting.model->max_positions(),

@@ -40,6 +40,7 @@ struct AgenticMoshpitKeys {
   Value tool_schemas = {};
   std::optional<std::string> tool_caller = {};
   int64_t max_tool_calls_per_step = 5;
+  std::optional<int64_t> max_turn_length = {};
   std::optional<std::string> reasoning_parser = {};
   std::optional<EnvironmentConfig> environment = {};
 
@@ -70,6 +71,9 @@ struct AgenticMoshpitKeys {
             "Format of the model's tool calls, as esurge.tool_parser; null: as the chat template shows it."),
         field<&C::max_tool_calls_per_step>("Calls that are answered in a turn; others get an error as answer.",
                                            at_least(0)),
+        field<&C::max_turn_length>("Tokens of a turn of the model, which ends the episode if it reaches them; null: as "
+                                   "many as max_completion_length leaves.",
+                                   at_least(1)),
         field<&C::reasoning_parser>(
             "Format of the model's reasoning, as esurge.reasoning_parser; null: as the chat template shows it."),
         field<&C::environment>("What answers the model's turns and rewards them; null: tools alone do."),

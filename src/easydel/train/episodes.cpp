@@ -74,6 +74,10 @@ int64_t Episodes::room(const Running& one) const {
   return std::min(most, settings_.max_positions - int64_t(one.made.prompt.size()) - used);
 }
 
+int64_t Episodes::room_of_turn(const Running& one) const {
+  return std::min(room(one), settings_.max_turn_length.value_or(INT64_MAX));
+}
+
 void Episodes::begin(std::vector<Running>& all) {
   std::vector<Environment::Beginning> asked;
   for (const Running& one : all) asked.push_back({asked.size(), one.start->row, one.start->seed});
@@ -102,7 +106,7 @@ std::vector<Sample> Episodes::next_turns(const std::vector<Running*>& active, in
   std::vector<SampleRequest> requests;
   if (int64_t(active.size()) % each == 0 && std::ranges::all_of(active, shares)) {
     for (size_t i = 0; i < active.size(); i += size_t(each))
-      requests.push_back({active[i]->made.prompt, active[i]->start->seed, room(*active[i])});
+      requests.push_back({active[i]->made.prompt, active[i]->start->seed, room_of_turn(*active[i])});
     return sample(requests, each);
   }
   for (const Running* one : active) {
@@ -110,7 +114,7 @@ std::vector<Sample> Episodes::next_turns(const std::vector<Running*>& active, in
     request.prompt = one->made.prompt;
     request.prompt.insert(request.prompt.end(), one->made.sample.ids.begin(), one->made.sample.ids.end());
     request.seed = turn_seed(one->start->seed, one->place, one->made.turn_rewards.size());
-    request.max_new_tokens = room(*one);
+    request.max_new_tokens = room_of_turn(*one);
   }
   return sample(requests, 1);
 }

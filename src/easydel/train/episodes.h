@@ -16,13 +16,14 @@
 namespace easydel::train {
 
 struct EpisodeSettings {
-  int64_t max_steps = 10;               // turns of the model
-  int64_t max_tool_calls = 5;           // in a turn
-  int64_t max_prompt_length = 512;      // tokens; the end is kept
-  int64_t max_completion_length = 1;    // tokens of all turns and of what is inserted between them
-  int64_t max_positions = 0;            // of the model; 0: no limit
-  std::vector<std::string> tools = {};  // of model_tools.h
-  text::OutputFormat format = {};       // of the model's turns
+  int64_t max_steps = 10;                       // turns of the model
+  int64_t max_tool_calls = 5;                   // in a turn
+  std::optional<int64_t> max_turn_length = {};  // tokens that the model may say in a turn
+  int64_t max_prompt_length = 512;              // tokens; the end is kept
+  int64_t max_completion_length = 1;            // tokens of all turns and of what is inserted between them
+  int64_t max_positions = 0;                    // of the model; 0: no limit
+  std::vector<std::string> tools = {};          // of model_tools.h
+  text::OutputFormat format = {};               // of the model's turns
 };
 
 // The beginning of a group of episodes.
@@ -62,6 +63,7 @@ class Episodes {
   std::vector<Sample> next_turns(const std::vector<Running*>& active, int64_t each, const SampleTurns& sample) const;
   void append(Running& one, const Sample& turn) const;
   int64_t room(const Running& one) const;
+  int64_t room_of_turn(const Running& one) const;  // for its next turn alone
   // What our tools answer; empty: the turn calls none of them.
   std::vector<Value> tool_answers(const text::Message& turn) const;
   void go_on(Running& one, std::vector<Value> added) const;
