@@ -68,6 +68,7 @@ constexpr Learned all[] = {
     {"tpo", "pairs", "trainer_type: tpo"},
     {"kto", "marks", "trainer_type: kto"},
     {"bco", "marks", "trainer_type: bco"},
+    {"bco_ratio", "marks", "trainer_type: bco, embedding_model: SENTENCES, max_density_ratio: 2"},
     {"reward", "pairs", "trainer_type: reward"},
     {"prm", "steps", "trainer_type: prm"},
     // At the default temperature rounding grows to more than the tolerance in an update of AdamW.
@@ -83,7 +84,7 @@ TrainerParts parts_of(const fs::path& folder, const Learned& method, const std::
   test::put(t, str("{save_directory: \"", folder.string(),
                    "\", learning_rate: 1e-3, total_batch_size: 8, max_training_steps: 3, max_length: 64, log_steps: 1, "
                    "report_steps: 1, clip_grad: 1.0, ",
-                   method.keys, "}"));
+                   test::replaced(method.keys, "SENTENCES", test::test_data("encoders/sentences").string()), "}"));
   test::put(t, "{" + more + "}");
   test::put(m, str("{informs: [{data_files: \"", rows.string(), "\"}]}"));
   config::read(t, parts.trainer, "trainer").throw_if_any();

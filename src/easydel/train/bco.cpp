@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "easydel/data/encode.h"
+#include "easydel/train/density_ratio.h"
 #include "easydel/train/marked_answers.h"
 #include "easydel/train/reference.h"
 #include "easydel/train/running_mean.h"
@@ -18,7 +19,10 @@ namespace {
 class Bco final : public Method {
  public:
   explicit Bco(const Setting& setting)
-      : config_(setting.trainer.own_as<BcoConfig>()), common_(setting.trainer.common), reference_(setting) {
+      : config_(setting.trainer.own_as<BcoConfig>()),
+        common_(setting.trainer.common),
+        tokenizer_(setting.tokenizer),
+        reference_(setting) {
     if (setting.tokenizer) encoder_.emplace(setting.tokenizer, data::EncoderOptions{});
   }
 
@@ -45,8 +49,9 @@ class Bco final : public Method {
     const double delta = rewards_.mean(forwarding.training);
     const Tensor good = batch.column(answer_is_good).to(logps.device()).ne(0);
     Loss out;
-    out.sum =
-        at::where(good, -at::log_sigmoid(rewards - delta), -at::log_sigmoid(-(rewards - delta))).mean() * batch.weight;
+    Tensor losses = at::where(good, -at::log_sigmoid(rewards - delta), -at::log_sigmoid(-(rewards - delta)));
+    if (batch.has(density_ratio_column)) losses = losses * batch.column(density_ratio_column).to(logps.device());
+    out.sum = losses.mean() * batch.weight;
     if (!how.metrics) return out;
     out.metrics.push_back({"delta", delta, 1});
     add_marked_metrics(out, {good, rewards.detach(), logps}, how, Metric::Over::everything);
@@ -54,6 +59,10 @@ class Bco final : public Method {
   }
 
   void examine(const Examination& of) override {
+    if (config_.own.embedding_model && tokenizer_)
+      add_density_ratios({*config_.own.embedding_model, config_.own.prompt_sample_size, config_.own.min_density_ratio,
+                          config_.own.max_density_ratio, uint64_t(common_.shuffle_seed_train)},
+                         of, *tokenizer_);
     if (!config_.own.precompute_ref_log_probs || !reference_.exists()) return;
     const auto compute = [this](const Batch& batch, const Forwarding& how) {
       const SequenceScores scores = reference_.score(batch, how);
@@ -116,6 +125,7 @@ class Bco final : public Method {
 
   BcoConfig config_;
   TrainerConfig common_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
   Reference reference_;
   mutable RunningMean rewards_;
   std::optional<data::Encoder> encoder_;

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/pair_keys_config.h"
@@ -11,6 +13,7 @@ namespace easydel::train {
 
 struct BcoKeys {
   double beta = 0.1;
+  std::optional<std::string> embedding_model = {};
   int64_t prompt_sample_size = 1024;
   double min_density_ratio = 0.5;
   double max_density_ratio = 10;
@@ -25,7 +28,12 @@ struct BcoKeys {
     using namespace config;
     return std::array{
         field<&C::beta>("How strongly the model is kept near the reference.", above(0)),
-        field<&C::prompt_sample_size>("Number of prompts from which the density ratio is estimated.", at_least(1)),
+        field<&C::embedding_model>(
+            "Folder or hub name of a model whose embeddings tell prompts of good and of bad "
+            "answers apart: bad answers weigh as much as their prompts are likely among the good "
+            "ones. Use it if good and bad answers come from different prompts. null: all weigh 1."),
+        field<&C::prompt_sample_size>("Prompts of good and of bad answers from which the density ratio is estimated.",
+                                      at_least(1)),
         field<&C::min_density_ratio>("Lower bound of the density ratio.", above(0)),
         field<&C::max_density_ratio>("Upper bound of the density ratio.", above(0)),
         field<&C::generate_during_eval>("Generate completions during evaluation.",
@@ -37,6 +45,13 @@ struct BcoKeys {
         field<&C::ref_model_init_kwargs>("More arguments for loading the reference.",
                                          not_built("them (see the section reference_model)")),
     };
+  }
+  void settle(config::Keys& keys) const {
+    if (min_density_ratio > max_density_ratio)
+      keys.refuse("min_density_ratio", str(min_density_ratio, " is above max_density_ratio, ", max_density_ratio));
+    if (embedding_model) return;
+    for (const char* key : {"prompt_sample_size", "min_density_ratio", "max_density_ratio"})
+      if (keys.given(key)) keys.no_effect(key, "without embedding_model");
   }
 };
 
