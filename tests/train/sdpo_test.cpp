@@ -16,6 +16,11 @@ TEST(Sdpo, TellsWhatWasRightAndABetterCompletion) {
   EXPECT_EQ(feedback_on(true, "x"), "Your previous attempt was correct.\n");
   EXPECT_EQ(feedback_on(false, "It is 4."), "Correct solution:\nIt is 4.\n\nCorrectly solve the original question.\n");
   EXPECT_EQ(feedback_on(false, ""), "Correctly solve the original question.\n");
+  EXPECT_EQ(feedback_on(true, "x", "Well done."),
+            "Your previous attempt was correct.\nFeedback on your previous attempt:\nWell done.\n");
+  EXPECT_EQ(feedback_on(false, "It is 4.", "Off by one."),
+            "Correct solution:\nIt is 4.\n\nFeedback on your previous attempt:\nOff by one.\n\nCorrectly solve the "
+            "original question.\n");
 }
 
 struct Step {
@@ -106,6 +111,33 @@ TEST(Sdpo, LearnsFromItselfWithFeedback) {
     EXPECT_NEAR(ours.norm, expected.norm, 1e-4 * expected.norm);
     EXPECT_NEAR(ours.advantage, expected.advantage, 1e-4 * std::abs(expected.advantage));
   }
+}
+
+// A program of trainer.rewards writes it: what the model then sees, and with it the loss, is another.
+TEST(Sdpo, ShowsTheFeedbackOfAProgram) {
+  const auto loss_with = [](const std::string& more) {
+    const test::LogLines log;
+    const test::TemporaryFolder folder;
+    test::write_file(folder / "prompts.jsonl", "{\"prompt\": \"One day\"}\n");
+    test::write_file(folder / "judge.sh",
+                     "while read line; do id=$(echo \"$line\" | sed 's/.*\"id\": *\\([0-9]*\\).*/\\1/'); echo "
+                     "\"{\\\"id\\\": $id, \\\"reward\\\": 0" +
+                         more + "}\"; done\n");
+    TrainerParts parts = test::small_run(
+        folder.path(),
+        "{trainer_type: sdpo, rewards: [{type: program, command: [sh, \"" + (folder / "judge.sh").string() +
+            "\"]}], total_batch_size: 2, num_return_sequences: 2, max_completion_length: 8, max_prompt_length: 16, "
+            "temperature: 1.0, max_training_steps: 1}",
+        "{informs: [{data_files: \"" + (folder / "prompts.jsonl").string() + "\"}]}");
+    return Trainer(std::move(parts)).run().train_loss;
+  };
+  const double silent = loss_with("");
+  EXPECT_EQ(loss_with(", \\\"feedback\\\": null"), silent);
+  EXPECT_NE(loss_with(", \\\"feedback\\\": \\\"Say more.\\\""), silent);
+  EXPECT_NE(test::refusal([&] {
+              loss_with(", \\\"feedback\\\": 3");
+            }).find("answered feedback that is neither a text nor null"),
+            std::string::npos);
 }
 
 // Stops the run after each step.

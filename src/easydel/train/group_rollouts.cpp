@@ -14,6 +14,7 @@
 #include "easydel/base/names.h"
 #include "easydel/train/joint_error.h"
 #include "easydel/train/model_reward.h"
+#include "easydel/train/shared_environment.h"
 
 namespace easydel::train {
 namespace {
@@ -121,6 +122,23 @@ GroupRollouts::GroupRollouts(const Setup& setup)
 
 std::string GroupRollouts::text_of(const std::vector<int32_t>& ids) const { return tokenizer_->decode(ids, true); }
 
+// What the rewards said of each completion in their last answers, joined; the first rank's on all ranks.
+std::vector<std::string> GroupRollouts::feedback(size_t count) const {
+  Value all = Value::list();
+  for (const NamedReward& one : rewards_) {
+    const std::vector<std::string> said = one.reward->feedback();
+    if (said.size() != count) continue;
+    all.items.resize(count, Value::text(""));
+    for (size_t i = 0; i < count; ++i)
+      if (!said[i].empty()) all.items[i].scalar += (all.items[i].scalar.empty() ? "" : "\n") + said[i];
+  }
+  const collective::Group ranks = model_.team().all();
+  if (!ranks.alone()) all = parse_json(text_of_first_rank(to_json(all), ranks), "feedback of the first rank");
+  std::vector<std::string> out;
+  for (const Value& one : all.items) out.push_back(one.scalar);
+  return out;
+}
+
 void GroupRollouts::judge(Rollouts& rollouts) {
   const size_t count = rollouts.samples.size(), group = count / rollouts.prompts.size();
   RewardTable& table = rollouts.rewards;
@@ -166,6 +184,7 @@ void GroupRollouts::judge(Rollouts& rollouts) {
     }
   };
   for (size_t r = 0; r < rewards_.size(); ++r) together(model_.team().all(), [&] { score(r); });
+  rollouts.feedback = feedback(count);
   table.values = at::tensor(at::ArrayRef<float>(values), at::kFloat).view({int64_t(count), int64_t(columns)});
   model_.team().all().broadcast(table.values, 0);
   if (rollouts.index < 0) return;

@@ -47,8 +47,9 @@ struct Rollouts {
   std::vector<const data::Example*> prompts;
   std::vector<Sample> samples;
   RewardTable rewards;
-  std::vector<Metric> metrics;         // completions/*
-  std::vector<Episode> episodes = {};  // of each sample, without it; empty: completions of one turn
+  std::vector<Metric> metrics;             // completions/*
+  std::vector<Episode> episodes = {};      // of each sample, without it; empty: completions of one turn
+  std::vector<std::string> feedback = {};  // that rewards gave on each sample; empty: on none
 
   const std::vector<int32_t>& prompt_of(size_t sample) const {
     return episodes.empty() ? prompts[sample / (samples.size() / prompts.size())]->tokens : episodes[sample].prompt;
@@ -90,6 +91,7 @@ class GroupRollouts {
                               const std::vector<const data::Example*>& prompts) const;
   void add_episodes(Rollouts& out, const Completer& completer);
   void judge(Rollouts& rollouts);
+  std::vector<std::string> feedback(size_t count) const;
 
   const models::Model& model_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;

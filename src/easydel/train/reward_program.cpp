@@ -23,18 +23,28 @@ class Program final : public CompletionReward {
     for (size_t i = 0; i < completions.size(); ++i)
       questions.push_back({document_of(completions[i], programs_.next_id() + int64_t(i)), i});
     std::vector<std::optional<double>> out;
-    for (const Value& answer : programs_.ask(questions, problem_of))
+    feedback_.clear();
+    for (const Value& answer : programs_.ask(questions, problem_of)) {
       out.push_back(answer.find(reward_word)->as_double());
+      const Value* const said = answer.find(feedback_word);
+      feedback_.push_back(said && said->is_text() ? said->scalar : std::string());
+    }
     return out;
   }
+  std::vector<std::string> feedback() const override { return feedback_; }
 
  private:
   static std::string problem_of(const Value& answer) {
     const Value& reward = *answer.find(reward_word);
-    return reward.is_null() || reward.as_double() ? "" : "answered a reward that is neither a number nor null";
+    if (!reward.is_null() && !reward.as_double()) return "answered a reward that is neither a number nor null";
+    const Value* const said = answer.find(feedback_word);
+    return !said || said->is_null() || said->is_text() ? "" : "answered feedback that is neither a text nor null";
   }
 
+  static constexpr const char* feedback_word = "feedback";
+
   LinePrograms programs_;
+  std::vector<std::string> feedback_;
 };
 
 }  // namespace

@@ -29,6 +29,8 @@ class CompletionReward {
   // One number for each completion; nothing: the reward does not count for it. UserError if it cannot answer. Not
   // thread-safe.
   virtual std::vector<std::optional<double>> score(std::span<const Judged> completions) = 0;
+  // What was said of each completion of the last score(), for methods that show it to the model; empty: nothing.
+  virtual std::vector<std::string> feedback() const { return {}; }
 };
 
 struct NamedReward {

@@ -62,8 +62,10 @@ struct RewardEntry {
         field<&C::target>("length: tokens above which a completion is penalized.", at_least(1)),
         field<&C::words>("contains: texts to look for."),
         field<&C::ngram>("repetition: tokens of an n-gram.", at_least(1)),
-        field<&C::command>("program: the program and its arguments. It reads a line of JSON for each completion {id, "
-                           "prompt, completion, ids, row} and writes {id, reward} for each, in any order."),
+        field<&C::command>(
+            "program: the program and its arguments. It reads a line of JSON for each completion {id, "
+            "prompt, completion, ids, row} and writes {id, reward} for each, in any order. What it writes "
+            "as `feedback`, a text, is shown to the model by methods that learn from it."),
         field<&C::schema>("json: a JSON schema, as a map or a text. It is read as for constrained output."),
         field<&C::model>("model: the model's folder. Without it, the model of the section reward_model."),
         field<&C::function>("plugin: the name that the plug-in has given to the function."),

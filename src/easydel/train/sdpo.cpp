@@ -15,9 +15,10 @@
 
 namespace easydel::train {
 
-std::string feedback_on(bool is_good, const std::string& solution) {
-  if (is_good) return "Your previous attempt was correct.\n";
-  return (solution.empty() ? "" : "Correct solution:\n" + solution + "\n\n") +
+std::string feedback_on(bool is_good, const std::string& solution, const std::string& said) {
+  const std::string heard = said.empty() ? "" : "Feedback on your previous attempt:\n" + said + "\n";
+  if (is_good) return "Your previous attempt was correct.\n" + heard;
+  return (solution.empty() ? "" : "Correct solution:\n" + solution + "\n\n") + heard + (heard.empty() ? "" : "\n") +
          "Correctly solve the original question.\n";
 }
 
@@ -110,8 +111,9 @@ class Sdpo final : public GroupPolicy {
     const size_t begin = place / group * group;
     const auto best = size_t(std::max_element(reward + begin, reward + begin + group) - reward);
     const std::string solution = reward[best] > 0 ? tokenizer()->decode(rollouts.samples[best].ids, true) : "";
+    const std::string said = rollouts.feedback.empty() ? "" : rollouts.feedback[place];
     std::vector<int32_t> feedback =
-        tokenizer()->encode(feedback_on(reward[place] > 0, solution), {.add_special_tokens = false});
+        tokenizer()->encode(feedback_on(reward[place] > 0, solution, said), {.add_special_tokens = false});
     int64_t most = own_.max_feedback_length;
     if (positions_ > 0) most = std::clamp<int64_t>(positions_ - int64_t(example.tokens.size()), 0, most);
     if (int64_t(feedback.size()) > most) feedback.resize(size_t(most));

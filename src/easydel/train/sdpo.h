@@ -5,7 +5,8 @@
 
 namespace easydel::train {
 
-// `solution`: the text of the best completion of the group; empty: none was good.
-std::string feedback_on(bool is_good, const std::string& solution);
+// `solution`: the text of the best completion of the group; empty: none was good. `said`: what a reward said of the
+// completion; empty: nothing.
+std::string feedback_on(bool is_good, const std::string& solution, const std::string& said = "");
 
 }  // namespace easydel::train
