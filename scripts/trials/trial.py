@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,44 @@ actions: [train]
 """
 
 
+TIMED = re.compile("second|teraflops|share_of_peak|memory")  # metrics of the clock and of the machine
+
+REWARD = """\
+import json, sys
+for line in sys.stdin:
+    one = json.loads(line)
+    print(json.dumps({"id": one["id"], "reward": one["completion"].count("e") / (1 + len(one["completion"]))}), flush=True)
+"""
+
+ANIMALS = ["dog", "cat", "bird"]
+
+
+def rows_of(kind, count):
+    for i in range(count):
+        prompt, good, bad = f"Once there was a {ANIMALS[i % 3]} who", f" had {i} red balls.", f" sat{' down' * (i % 2)}."
+        yield json.dumps({
+            "prompts": {"prompt": prompt},
+            "marks": {"prompt": prompt, "completion": good if i % 3 else bad, "label": i % 3 != 0},
+            "pairs": {"prompt": prompt, "chosen": good, "rejected": bad},
+            "answers": {"prompt": prompt, "completion": good},
+            "contrast": {"query": prompt, "positive": good, "negatives": [bad]}}[kind])
+
+
+# One method of each kind: its rows, keys of its trainer, other sections, and what its checkpoints have besides. {model}
+# and {folder} are filled in.
+METHODS = {
+    "grpo": ("prompts", "trainer_type: grpo, num_return_sequences: 2, num_iterations: 2, max_completion_length: 8, beta: 0.1, "
+             "temperature: 1.0, rewards: [{{type: program, command: [python3, {folder}/reward.py]}}]", "", ()),
+    "bco": ("marks", "trainer_type: bco", "", ()),
+    "dpo": ("pairs", "trainer_type: dpo, sync_ref_model: true, ref_model_sync_steps: 3, ref_model_mixup_alpha: 0.5, "
+            "ema_decay: 0.9", "", ("ema/model.safetensors",)),
+    "gkd": ("answers", "trainer_type: gkd, max_completion_length: 8, lmbda: 0.5",
+            "teacher_model: {{name_or_path: {model}/../stories260K-chat}}\n", ()),
+    "reward": ("pairs", "trainer_type: reward", "", ()),
+    "embedding": ("contrast", "trainer_type: embedding", "", ()),
+}
+
+
 class Lost(Exception):
     """Something that was saved is gone, or the program said what is not so."""
 
@@ -39,6 +78,7 @@ class Trial:
         parser.add_argument("--count", type=int, default=20, help="how often the run is disturbed")
         parser.add_argument("--seed", type=int, default=20261122)
         parser.add_argument("--program", default=os.environ.get("EASYDEL_PROGRAM", str(ROOT / "build/bin/easydel")))
+        parser.add_argument("--method", choices=sorted(METHODS), help="a run of this method instead of sft")
         parser.add_argument("--lora", default="", help="the section lora of the run: \"{r: 4, use_dora: true}\"")
         for names, options in extra:
             parser.add_argument(*names, **options)
@@ -58,6 +98,13 @@ class Trial:
         (folder / "held_out.txt").write_text("Once upon a time there was a bird who had 9 red balls.\n")
         model = ROOT / "tests/data/models/stories260K-hf"
         config = CONFIG.format(model=model, folder=folder, steps=STEPS)
+        if self.options.method:
+            kind, keys, sections, _ = METHODS[self.options.method]
+            for name, count in (("lines", 13), ("held_out", 2)):
+                (folder / f"{name}.jsonl").write_text("\n".join(rows_of(kind, count)) + "\n")
+            (folder / "reward.py").write_text(REWARD)
+            config = config.replace(".txt}", ".jsonl}").replace(
+                "trainer: {", "trainer: {" + keys.format(folder=folder) + ", ") + sections.format(model=model)
         if self.options.lora:
             config += f"lora: {self.options.lora}\n"
         (folder / "run.yaml").write_text(config)
@@ -74,7 +121,8 @@ class Trial:
 
     # The files of the last checkpoint that must be those of an undisturbed run.
     def compared(self):
-        return ("model.safetensors", OPTIMIZER) + ((ADAPTER,) if self.options.lora else ())
+        more = METHODS[self.options.method][3] if self.options.method else ()
+        return ("model.safetensors", OPTIMIZER, *more) + ((ADAPTER,) if self.options.lora else ())
 
     # Runs undisturbed and gives what the run left, to be compared.
     def run_to_end(self, folder):
@@ -85,8 +133,9 @@ class Trial:
         left = {name: hashlib.sha256((run / f"run-{STEPS}" / name).read_bytes()).hexdigest()
                 for name in self.compared()}
         records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-        left["losses"] = [(r["step"], r["loss"]) for r in records if "loss" in r]
-        left["evaluations"] = [(r["step"], r["eval_loss"]) for r in records if "eval_loss" in r]
+        left["metrics"] = [{name: value for name, value in r.items() if not TIMED.search(name)} for r in records]
+        if (run / "rollouts.jsonl").exists():
+            left["rollouts"] = (run / "rollouts.jsonl").read_text()
         left["names"] = sorted(path.name for path in run.iterdir())
         return left
 

@@ -27,6 +27,10 @@ void write_rows(const fs::path& file, const std::string& kind) {
     if (kind == "marks") {
       row.set("completion", Value::text(i % 3 ? good : bad));
       row.set("label", Value::boolean(i % 3 != 0));
+    } else if (kind == "answers") {
+      row.set("completion", Value::text(good));
+    } else if (kind == "prompts") {
+      row.set("answer", Value::text(end));
     } else if (kind == "steps") {
       row.set("completions", Value::list());
       row.set("labels", Value::list());
@@ -71,6 +75,9 @@ constexpr Learned all[] = {
     {"bco_ratio", "marks", "trainer_type: bco, embedding_model: SENTENCES, max_density_ratio: 2"},
     {"reward", "pairs", "trainer_type: reward"},
     {"prm", "steps", "trainer_type: prm"},
+    {"distillation", "answers", "trainer_type: distillation"},
+    {"gkd", "answers", "trainer_type: gkd, lmbda: 1, max_completion_length: 8"},
+    {"ppo", "prompts", "trainer_type: ppo, rewards: [{type: contains, words: [a, he]}], max_completion_length: 8"},
     // At the default temperature rounding grows to more than the tolerance in an update of AdamW.
     {"embedding", "contrast", "trainer_type: embedding, temperature: 0.5"},
 };
@@ -97,6 +104,11 @@ TrainerParts parts_of(const fs::path& folder, const Learned& method, const std::
   parts.load.labels = facts.labels;
   const auto model = test::test_data("models/stories260K-hf");
   parts.model = models::load_model(model, parts.load);
+  if (facts.teacher == SideModelUse::required) {
+    models::LoadOptions load = parts.load;
+    load.training = false;
+    parts.side.teacher.model = models::load_model(test::test_data("models/stories-half"), load);
+  }
   parts.tokenizer = text::Tokenizer::load(model);
   parts.save_dtype = models::DTypeSetting::fp32;
   return parts;
