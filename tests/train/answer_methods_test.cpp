@@ -29,8 +29,6 @@ void write_rows(const fs::path& file, const std::string& kind) {
       row.set("label", Value::boolean(i % 3 != 0));
     } else if (kind == "answers") {
       row.set("completion", Value::text(good));
-    } else if (kind == "prompts") {
-      row.set("answer", Value::text(end));
     } else if (kind == "steps") {
       row.set("completions", Value::list());
       row.set("labels", Value::list());
@@ -77,7 +75,6 @@ constexpr Learned all[] = {
     {"prm", "steps", "trainer_type: prm"},
     {"distillation", "answers", "trainer_type: distillation"},
     {"gkd", "answers", "trainer_type: gkd, lmbda: 1, max_completion_length: 8"},
-    {"ppo", "prompts", "trainer_type: ppo, rewards: [{type: contains, words: [a, he]}], max_completion_length: 8"},
     // At the default temperature rounding grows to more than the tolerance in an update of AdamW.
     {"embedding", "contrast", "trainer_type: embedding, temperature: 0.5"},
 };

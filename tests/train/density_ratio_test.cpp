@@ -87,8 +87,9 @@ TEST_F(RatioRun, NeedsGoodAndBadAnswersAndAModel) {
   test::write_file(folder_ / "rows.jsonl", "{\"prompt\": \"Once\", \"completion\": \" upon\", \"label\": true}\n");
   EXPECT_EQ(test::refusal([&] { Trainer(std::move(all_good)).run(); }),
             "trainer.embedding_model: no answer of the data is bad\n    give data with both, or leave the key out");
-  EXPECT_EQ(test::refusal([&] { parts(", min_density_ratio: 2, max_density_ratio: 1"); }),
-            "trainer.min_density_ratio: 2 is above max_density_ratio, 1");
+  EXPECT_EQ(
+      test::refusal([&] { parts(", min_density_ratio: 2, max_density_ratio: 1"); }),
+      "trainer:1:114: min_density_ratio: 2 is above max_density_ratio, 1\n1 problem in trainer; nothing was run.");
 }
 
 }  // namespace

@@ -62,8 +62,10 @@ TEST(ShortMoments, AreRefusedWithoutAFirstMoment) {
   const test::TemporaryFolder folder;
   EXPECT_EQ(
       test::refusal([&] { small_run(folder.path(), "{optimizer: rmsprop, tx_mu_dtype: bf16}"); }),
-      "trainer.tx_mu_dtype: rmsprop keeps no first moment in fp32, so there is none to shorten\n    leave it out, or "
-      "use adamw, adamax, ademamix, lion, mars, muon, nadam, quad, radam, skew, soap");
+      "trainer:1:35: tx_mu_dtype: rmsprop keeps no first moment in fp32, so there is none to shorten\n    leave it "
+      "out, "
+      "or use adamw, adamax, ademamix, lion, mars, muon, nadam, quad, radam, skew, soap\n1 problem in trainer; nothing "
+      "was run.");
 }
 
 }  // namespace
