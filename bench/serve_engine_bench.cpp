@@ -185,7 +185,7 @@ void long_prompt(const Bench& bench) {
     const int64_t start = tokens();
     std::vector<esurge::RequestId> running;
     for (int64_t i = 0; i < beside; ++i)
-      running.push_back(engine->add(request_of(pair * 100 + i, bench.prompt, 8000), {}));
+      running.push_back(engine->add(request_of(pair * 100 + i, bench.prompt, 8000), [](const auto&) {}));
     const auto rate = [&](double seconds, const std::function<bool()>& done) {
       const int64_t before = tokens();
       const auto begin = Clock::now();

@@ -13,6 +13,7 @@
 #include "easydel/esurge/model_cache.h"
 #include "easydel/kernels/accumulation_order.h"
 #include "easydel/models/model.h"
+#include "easydel/nn/adapter_slots.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/kernels.h"
 
@@ -224,6 +225,12 @@ std::shared_ptr<const void> ModelRunner::run(std::span<const PageOp> before, std
     std::vector<ScoredRow> rows;
   };
   const auto kept = std::make_shared<Kept>();
+  // Rows of one adapter side by side are one product of it; where a row stands changes none of its bits.
+  const auto adapter_of = [&](const Piece& piece) {
+    const auto& adapter = sequences[piece.sequence].adapter;
+    return adapter ? adapter->version() : 0;
+  };
+  for (std::vector<Piece>& pieces : passes) std::ranges::stable_sort(pieces, {}, adapter_of);
   for (const std::vector<Piece>& pieces : passes) parts_->run_pass(pieces, sequences, on_prompt, kept->drawn);
   apply(*parts_->storage, after);
   auto& rows = kept->rows;
