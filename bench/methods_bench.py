@@ -122,12 +122,14 @@ class Run:
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "EASYDEL_LOG": "debug"}
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
         said, ends, sampled, self.losses, self.tokens = [], [], [], [], []
+        before = cpu_seconds(process.pid)  # at the end of the last step, where the next one's sampling begins
         for line in process.stdout:
             said.append(line)
             if found := sampling.search(line):
-                sampled.append(float(found[1]))
+                sampled.append((float(found[1]), cpu_seconds(process.pid) - before))
             if found := is_step(line):
-                ends.append((time.perf_counter(), cpu_seconds(process.pid)))
+                before = cpu_seconds(process.pid)
+                ends.append((time.perf_counter(), before))
                 self.losses.append(found[0])
                 self.tokens.append(found[1])
         _, status, used = os.wait4(process.pid, 0)
@@ -136,7 +138,9 @@ class Run:
             sys.exit(f"{command[0]} failed with status {process.returncode}\n{''.join(said)[-4000:]}")
         spans = [(b[0] - a[0], b[1] - a[1]) for a, b in zip(ends[warmup - 1 :], ends[warmup:])]
         self.seconds, self.cpu = (statistics.median(column) for column in zip(*spans))
-        self.sampling = statistics.median(sampled[warmup:]) if sampled else None
+        self.sampling, self.sampling_cpu = (
+            (statistics.median(column) for column in zip(*sampled[warmup:])) if sampled else (None, None)
+        )
         self.peak = used.ru_maxrss / 1024
 
 
@@ -156,6 +160,7 @@ def peer_step(line):
 
 def run_ours(name, model, folder, options):
     data, rows, length, keys = ROWS[name]
+    rows = options.pairs if name == "embedding" else rows
     dtype = "fp32" if name.endswith("fp32") else "bf16"
     sides = {"teacher_model": {"name_or_path": str(teacher_of(model))}} if name == "gkd" else {}
     lengths = {"max_completion_length": length, "max_prompt_length": 96} if name == "grpo" else {"max_length": length}
@@ -163,8 +168,8 @@ def run_ours(name, model, folder, options):
         "model": {"name_or_path": str(model)}, **sides, "loader": {"dtype": dtype, "param_dtype": dtype},
         "mixture": {"informs": [{"data_files": str(folder / f"{data}.jsonl")}]},
         "trainer": {**keys, **lengths, "total_batch_size": rows, "max_training_steps": options.steps + options.warmup,
-                    "learning_rate": 1e-6, "scheduler": "constant", "clip_grad": 1.0, "shuffle_train_dataset": False, "log_steps": 1,
-                    "report_steps": 1, "progress_bar_type": "json", "do_last_save": False, "resume_if_possible": False,
+                    "learning_rate": 1e-6, "scheduler": "constant", "clip_grad": 1.0, "shuffle_train_dataset": False,
+                    "log_steps": 1, "report_steps": 1, "progress_bar_type": "json", "do_last_save": False, "resume_if_possible": False,
                     "save_directory": str(folder / "out")},
         "actions": ["train"],
     }  # fmt: skip
@@ -175,9 +180,10 @@ def run_ours(name, model, folder, options):
 
 def run_peer(name, model, folder, options, python):
     data, rows, length, keys = ROWS[name]
+    rows = options.pairs if name == "embedding" else rows
     spec = {"method": keys["trainer_type"], "dtype": "fp32" if name.endswith("fp32") else "bf16", "model": str(model),
-            "teacher": str(teacher_of(model)), "data": str(folder / f"{data}.jsonl"), "rows": rows, "length": length, "group": keys.get("num_return_sequences"),
-            "steps": options.steps + options.warmup, "threads": options.threads}  # fmt: skip
+            "teacher": str(teacher_of(model)), "data": str(folder / f"{data}.jsonl"), "rows": rows, "length": length,
+            "group": keys.get("num_return_sequences"), "steps": options.steps + options.warmup, "threads": options.threads}  # fmt: skip
     command = [python, str(ROOT / "bench/methods_trl.py"), "run", json.dumps(spec)]
     return Run(command, peer_step, options.threads, options.warmup, re.compile(r"@sampling ([0-9.e+-]+)"))
 
@@ -198,7 +204,7 @@ def measure(name, model, folder, options, python):
     if not peer:
         print(f"{'':10} no peer: EASYDEL_PEER_PYTHON is not set", flush=True)
         return
-    ratios = {"clock": "seconds", "CPU": "cpu", "sampling": "sampling"}
+    ratios = {"clock": "seconds", "CPU": "cpu", "sampling": "sampling", "its CPU": "sampling_cpu"}
     said = [f"{word} {spread([getattr(b, of) / getattr(a, of) for a, b in zip(ours, peer)])}"
             for word, of in ratios.items() if getattr(ours[0], of)]  # fmt: skip
     said.append(f"memory {spread([a.peak / b.peak for a, b in zip(ours, peer)])}")
@@ -210,7 +216,7 @@ def described(runs):
         return statistics.median(getattr(run, name) for run in runs)
 
     one = runs[0]
-    sampling = f", sampling {middle('sampling'):.2f} s" if one.sampling else ""
+    sampling = f", sampling {middle('sampling'):.2f} s ({middle('sampling_cpu'):.2f} s of CPU time)" if one.sampling else ""
     return (f"{middle('seconds'):.2f} s a step{sampling}, {middle('cpu'):.2f} s of CPU time, {max(run.peak for run in runs):.0f} MiB; "
             f"losses {one.losses[0]:.4f} to {one.losses[-1]:.4f}, tokens {one.tokens}")  # fmt: skip
 
@@ -246,6 +252,7 @@ def main():
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--warmup", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--pairs", type=int, default=64, help="of embedding; the peer needs 18 GiB for 64")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--layers", type=int, default=CONFIG["num_hidden_layers"], help="fewer, to try the program")
     parser.add_argument("--no-peer", action="store_true")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Compares the memory that training announces before its first step with the peak of the process, over 20 runs.
+"""Compares the memory that training announces before its first step with the peak of the process, over 20 runs of sft and
+dpo, or with --methods over 12 runs of other methods.
 
-    scripts/memory_line.py [--program build/bin/easydel] [--size small|medium] [--text-mb 20] [--only NAME]
+    scripts/memory_line.py [--methods] [--program build/bin/easydel] [--size small|medium] [--text-mb 20] [--only NAME]
 
 small: a llama of 33 million parameters, a few seconds a run; medium: the shape of a model of 135 million. Prints a line for
 each run and exits with 1 if one is off by more than 10 %.
@@ -60,6 +61,32 @@ def runs():
     ]
 
 
+def method_runs():
+    def run(method, dtype, batch, length, trainer="", data="pairs.jsonl", sections="", limit="max_length"):
+        return dict(name=f"{method} {dtype}", dtype=dtype, data=data, mixture="", sections=sections,
+                    trainer=f"trainer_type: {method}, total_batch_size: {batch}, {limit}: {length}{trainer}")
+
+    def sampling(method, dtype, batch, trainer="", sections=""):
+        return run(method, dtype, batch, 64, ", max_prompt_length: 64, rewards: [{type: repetition}]" + trainer, "prompts.jsonl",
+                   sections, "max_completion_length")
+
+    teacher = "teacher_model: {name_or_path: teacher}"
+    return [
+        run("orpo", "bf16", 4, 256),
+        run("kto", "bf16", 8, 256),
+        run("kto", "fp32", 4, 256),
+        run("reward", "bf16", 4, 512),
+        run("tpo", "fp32", 2, 256, data="triples.jsonl"),
+        run("gkd", "bf16", 4, 256, ", lmbda: 0", "answers.jsonl", teacher),
+        run("distillation", "fp32", 4, 256, "", "answers.jsonl", teacher),
+        run("embedding", "bf16", 16, 128, ", query_field: prompt, positive_field: chosen"),
+        sampling("grpo", "bf16", 16, ", num_return_sequences: 8, beta: 0"),
+        sampling("grpo", "fp32", 16, ", num_return_sequences: 8, beta: 0.04"),
+        sampling("ppo", "bf16", 8),
+        sampling("online_dpo", "bf16", 4),
+    ]
+
+
 def prepare(folder, size, megabytes):
     model = folder / "model"
     shutil.copytree(ROOT / "tests/data/models/stories260K-hf", model)
@@ -72,10 +99,14 @@ def prepare(folder, size, megabytes):
     (model / "config.json").write_text(json.dumps(config))
     words = "Once upon a time there was a dog who had a red ball and a warm hat. "
     (folder / "long.jsonl").write_text("".join(json.dumps({"text": words * 120}) + "\n" for _ in range(16)))
+    shutil.copytree(model, folder / "teacher")
+    pair = {"prompt": words * 4, "chosen": " He was kind." * 40, "rejected": " He was mad." * 40}
+    for name, row in {"triples": pair | {"reference": " He was good." * 40}, "prompts": {"prompt": words * 2},
+                      "answers": {"prompt": words * 2, "completion": words * 20}}.items():
+        (folder / f"{name}.jsonl").write_text((json.dumps(row) + "\n") * 64)
     (folder / "short.jsonl").write_text("".join(json.dumps({"text": words}) + "\n" for _ in range(16)))
     (folder / "pairs.jsonl").write_text("".join(
-        json.dumps({"prompt": words * 4, "chosen": " He was kind." * 40, "rejected": " He was mad." * 40}) + "\n"
-        for _ in range(8)))
+        json.dumps(pair) + "\n" for _ in range(32)))
     with open(folder / "text.txt", "w") as file:
         line = words * 12 + "\n"
         for _ in range(megabytes * 1_000_000 // len(line)):
@@ -112,13 +143,14 @@ def main():
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--text-mb", type=int, default=20)
     parser.add_argument("--only")
+    parser.add_argument("--methods", action="store_true", help="runs of other methods than sft and dpo")
     parser.add_argument("--lines", action="store_true", help="also print the announced lines")
     options = parser.parse_args()
     wrong = 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         prepare(folder, options.size, options.text_mb)
-        for run in runs():
+        for run in method_runs() if options.methods else runs():
             if options.only and options.only not in run["name"]:
                 continue
             said, peak, line = measure(os.path.abspath(options.program), folder, run)

@@ -5,6 +5,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
+#include "easydel/tensor/memory.h"
 #include "easydel/train/gkd_config.h"
 #include "train/small_run.h"
 
@@ -182,6 +183,29 @@ TEST(Gkd, GoesOnToTheBitWithItsOwnSamples) {
   EXPECT_EQ(second.plan().from_step, 3);
   second.run();
   EXPECT_EQ(weights_of(second.model()), weights_of(whole.model()));
+}
+
+TEST(Gkd, PlansTheMemoryOfItsRowsOrOfItsSamples) {
+  tensor::use_kept_memory();
+  const TemporaryFolder folder;
+  const test::LogLines log;
+  const auto memory_of = [&](const std::string& keys) {
+    return Trainer(sampling_run(folder, keys + ", max_training_steps: 1")).plan().memory;
+  };
+  const MemoryPlan rows = memory_of("trainer_type: gkd, lmbda: 0");
+  EXPECT_GT(rows.activations.per_token, 0);
+  EXPECT_GT(rows.activations.fixed, 0) << "is measured";
+  EXPECT_GT(rows.tokens, 2 * 10);
+  EXPECT_LT(rows.labelled, rows.tokens);
+  EXPECT_EQ(rows.completions, 0);
+  for (const std::string keys :
+       {"trainer_type: gkd, lmbda: 0.5, max_new_tokens: 100", "trainer_type: seq_kd, max_completion_length: 100",
+        "trainer_type: on_policy_distillation, max_completion_length: 100"}) {
+    const MemoryPlan samples = memory_of(keys);
+    EXPECT_EQ(samples.labelled, 2 * 100) << keys << ": of a micro-batch of 2 rows";
+    EXPECT_GT(samples.tokens, samples.labelled) << keys;
+    EXPECT_GT(samples.completions, 0) << keys;
+  }
 }
 
 TEST(OnPolicyDistillation, SamplesFromTheStudentWhoseDivergenceFromItselfIsZero) {

@@ -49,6 +49,15 @@ CompletionOptions completion_options(const TeachingKeys& keys, const Setting& se
   return out;
 }
 
+Method::SampledSizes sampled_sizes(const generation::GenerationConfig& config, const TrainerConfig& common) {
+  const int64_t prompts = common.total_batch_size / common.gradient_accumulation_steps;
+  const int64_t sequences = prompts * std::max<int64_t>(1, config.num_return_sequences);
+  Method::SampledSizes out;
+  out.completions = out.sequences = sequences;
+  out.completion_tokens = config.max_new_tokens.value_or(0);
+  return out;
+}
+
 std::vector<MicroBatch> CompletionSource::step(int64_t step) {
   std::vector<MicroBatch> micros = rows_->step(step);
   sampled_.clear();

@@ -29,6 +29,9 @@ struct CompletionOptions {
 // How the keys of the teaching methods sample. The end tokens are the model's.
 CompletionOptions completion_options(const TeachingKeys& keys, const Setting& setting);
 
+// Method::sampled_sizes() of a method whose micro-batches are sampled so.
+Method::SampledSizes sampled_sizes(const generation::GenerationConfig& config, const TrainerConfig& common);
+
 // The end tokens of a model's folder, or the tokenizer's if the folder names none.
 void set_end_tokens(generation::GenerationConfig& config, const models::Model& model, const text::Tokenizer* tokenizer);
 

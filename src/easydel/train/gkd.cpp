@@ -25,6 +25,7 @@ class Gkd final : public Method {
  public:
   explicit Gkd(const Setting& setting)
       : config_(setting.trainer.own_as<GkdConfig>()),
+        common_(setting.trainer.common),
         seed_(uint64_t(setting.trainer.common.shuffle_seed_train)),
         rows_(setting, {.add_special_tokens = config_.sft.add_special_tokens,
                         .assistant_only = config_.sft.assistant_only_loss,
@@ -62,6 +63,9 @@ class Gkd final : public Method {
     return std::make_unique<CompletionSource>(std::move(rows), std::move(options));
   }
 
+  SampledSizes sampled_sizes() const override {
+    return samples() ? train::sampled_sizes(generation_, common_) : SampledSizes();
+  }
   Batch collate(std::span<const data::Example* const> examples) const override { return labelled_batch(examples); }
   Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const override {
     return teaching_.loss(model, batch, forwarding);
@@ -71,6 +75,7 @@ class Gkd final : public Method {
   bool samples() const { return config_.own.lmbda > 0 || config_.own.seq_kd; }
 
   GkdConfig config_;
+  TrainerConfig common_;
   uint64_t seed_;
   LanguageRows rows_;
   Teaching teaching_;

@@ -14,6 +14,7 @@ class OnPolicyDistillation final : public Method {
  public:
   explicit OnPolicyDistillation(const Setting& setting)
       : config_(setting.trainer.own_as<OnPolicyDistillationConfig>()),
+        common_(setting.trainer.common),
         rows_(setting, {.completion_only = true, .last_message_only = true}),
         teaching_(setting.side.teacher.model, setting.model.get(),
                   teaching_terms(config_.distillation, setting.trainer.common)),
@@ -27,6 +28,7 @@ class OnPolicyDistillation final : public Method {
     options_.sampler_of = [who](int64_t, int64_t) { return who; };
     return std::make_unique<CompletionSource>(std::move(rows), options_);
   }
+  SampledSizes sampled_sizes() const override { return train::sampled_sizes(options_.generation, common_); }
   Batch collate(std::span<const data::Example* const> examples) const override { return labelled_batch(examples); }
   Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const override {
     return teaching_.loss(model, batch, forwarding);
@@ -34,6 +36,7 @@ class OnPolicyDistillation final : public Method {
 
  private:
   OnPolicyDistillationConfig config_;
+  TrainerConfig common_;
   LanguageRows rows_;
   Teaching teaching_;
   CompletionOptions options_;

@@ -12,7 +12,8 @@ namespace {
 class SeqKd final : public Method {
  public:
   explicit SeqKd(const Setting& setting)
-      : rows_(setting, {.completion_only = true, .last_message_only = true}),
+      : common_(setting.trainer.common),
+        rows_(setting, {.completion_only = true, .last_message_only = true}),
         labels_(nullptr, nullptr,
                 {.divergence_weight = 0,
                  .label_weight = 1,
@@ -26,12 +27,14 @@ class SeqKd final : public Method {
     options_.sampler_of = [this](int64_t, int64_t) { return &*teacher_; };
     return std::make_unique<CompletionSource>(std::move(rows), options_);
   }
+  SampledSizes sampled_sizes() const override { return train::sampled_sizes(options_.generation, common_); }
   Batch collate(std::span<const data::Example* const> examples) const override { return labelled_batch(examples); }
   Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const override {
     return labels_.loss(model, batch, forwarding);
   }
 
  private:
+  TrainerConfig common_;
   LanguageRows rows_;
   Teaching labels_;
   CompletionOptions options_;
