@@ -82,6 +82,13 @@ TEST(Generator, GivesRequestsWithAdaptersTheTokensOfModelsWithThoseAdapters) {
   const models::Adapters::Loaded loaded[] = {nullptr, adapters.add("a", work / "a"), adapters.add("b", work / "b")};
   std::vector<Request> requests = drawn(6);
   requests[4].config.do_sample = false, requests[4].config.num_beams = 3;
+  // One beam after the first token: the others begin anew as its copies.
+  requests[4].allowed = [mask = std::vector<uint64_t>(8), prompt = requests[4].prompt.size()](
+                            std::span<const TokenId> tokens) mutable -> std::span<const uint64_t> {
+    std::ranges::fill(mask, tokens.size() > prompt ? ~uint64_t(0) : 0);
+    mask[5] |= 1;
+    return mask;
+  };
   requests[5].config.guidance_scale = 1.5;
   for (size_t i = 0; i < requests.size(); ++i) requests[i].adapter = loaded[i % 3];
   const auto results = Generator(*story_model(), nullptr).run(requests);
