@@ -28,7 +28,7 @@ namespace {
 using test::LogLines, test::TemporaryFolder;
 using Ids = std::vector<int32_t>;
 
-// Records of the last method that was built.
+// Records of the method of the last run. The plan builds others.
 struct Seen {
   std::vector<Ids> examples;
   int64_t restored = -1;
@@ -38,7 +38,7 @@ struct Seen {
 // Learns each text with a continuation, and counts its steps in a tensor and in a document.
 class Counting final : public Method {
  public:
-  explicit Counting(const Setting& setting) : config_(setting.trainer.own_as<CountingConfig>()) { seen = {}; }
+  explicit Counting(const Setting& setting) : config_(setting.trainer.own_as<CountingConfig>()) {}
 
   data::Prepared prepare(const data::TypedRow& row) const override {
     data::Prepared out;
@@ -113,6 +113,7 @@ class Continued final : public BatchSource {
 };
 
 std::unique_ptr<BatchSource> Counting::source(std::unique_ptr<BatchSource> rows, const Sampler* sampler) {
+  seen = {};
   seen.sampler = sampler != nullptr;
   return std::make_unique<Continued>(std::move(rows), *sampler, config_.continued);
 }
