@@ -150,7 +150,7 @@ std::vector<Request> SameBits::requests(Random& random, int64_t count) const {
     if (!random.chance(15)) continue;
     Value& extra = request.sampling.extra_args;
     if (!extra.is_map()) extra = Value::map();
-    extra.set("guidance_scale", Value::number(double(random.from(5, 25)) / 10));
+    extra.set("guidance_scale", Value::number(double(random.from(11, 25)) / 10));
     if (random.chance(50)) continue;
     std::vector<TokenId> negative(text.begin(), text.begin() + random.from(0, 20));
     for (int64_t left = random.from(1, 20); left > 0; --left)
