@@ -10,7 +10,9 @@
 #include "easydel/hub/resolve.h"
 #include "easydel/mesh/world.h"
 #include "easydel/models/adapter.h"
+#include "easydel/models/load_types.h"
 #include "easydel/models/registry_config.h"
+#include "easydel/nn/quantized_training.h"
 #include "easydel/text/chat_fingerprint.h"
 #include "easydel/train/chat_agreement.h"
 
@@ -59,6 +61,24 @@ std::vector<models::AdapterOptions> adapters_of(const Config& config, const Mode
   return {models::adapter_in(folder)};
 }
 
+// Quantization-aware training: null if it is not asked for.
+std::shared_ptr<nn::WeightPolicy> quantized_training(const train::TrainerConfig& trainer, DTypeSetting saved,
+                                                     const models::LoadOptions& options) {
+  if (!trainer.quantization_mode) return nullptr;
+  const std::string where = "trainer.quantization_mode";
+  if (!options.adapters.empty())
+    refuse(where, "trains the weights themselves, and a run with an adapter leaves them as they are",
+           "leave out the section lora and quantization.model, or quantization_mode");
+  if (options.team->mesh().ranks() > 1) refuse(where, "is not built yet on several ranks", "run one rank");
+  const quant::FormatConfig format{
+      .method = config::Codec<train::QuantizationMode>::write(*trainer.quantization_mode).scalar,
+      .group_size = trainer.quantization_group_size,
+      .bits = trainer.quantization_bits};
+  return std::make_shared<nn::QuantizedTraining>(
+      quant::format_of(format, where), models::scalar_type_of(saved, at::ScalarType::Undefined, "loader.param_dtype"),
+      where);
+}
+
 }  // namespace
 
 models::LoadOptions load_options(const Config& config, const ModelConfig& model, const std::string& section,
@@ -94,6 +114,8 @@ models::LoadOptions load_options(const Config& config, const ModelConfig& model,
   options.team = std::move(team);
   options.partition_rules = config.sharding.rules();
   options.quantization = quantization_of(config.quantization);
+  if (training && section == "model")
+    options.weight_policy = quantized_training(config.trainer.common, config.loader.param_dtype, options);
   options.cache_format = config.quantization.cache_format(config.base_config.values.kvdtype);
   return options;
 }

@@ -61,6 +61,14 @@ constexpr auto choices(OptimizerName) {
                     config::Choice{soap, "soap"}};
 }
 
+enum class QuantizationMode : uint8_t { nf4, a4q, a8q, int8, mxfp4 };
+constexpr auto choices(QuantizationMode) {
+  using enum QuantizationMode;
+  using config::Choice;
+  return std::array{Choice{nf4, "nf4"}, Choice{a4q, "a4q"}, Choice{a8q, "a8q"}, Choice{int8, "8bit"}.also("int8"),
+                    Choice{mxfp4, "mxfp4"}};
+}
+
 enum class Truncation : uint8_t { keep_end, keep_start };
 constexpr auto choices(Truncation) {
   using enum Truncation;
@@ -235,7 +243,7 @@ struct TrainerConfig {
   std::string weight_distribution_pattern = ".*";
   int64_t weight_distribution_log_steps = 50;
   bool performance_mode = false, auto_shard_states = true;
-  std::optional<std::string> quantization_mode;
+  std::optional<QuantizationMode> quantization_mode;
   std::optional<int64_t> quantization_group_size, quantization_bits;
   Value tensor_straight_through;
   std::optional<int64_t> generation_interval;
@@ -259,7 +267,6 @@ struct TrainerConfig {
     using namespace config;
     constexpr auto loader = no_effect("rows are tokenized once, before the first step");
     constexpr auto rollouts = no_effect("this method does not generate");
-    constexpr auto fake_quantization = not_built("quantization-aware training");
     constexpr auto compiled = no_effect("nothing is compiled here");
     return std::array{
         field<&C::trainer_type>("The training method: sft, dpo, ..."),
@@ -381,10 +388,15 @@ struct TrainerConfig {
             "Steps between histograms, each of which reads all of these parameters.", at_least(1)),
         field<&C::performance_mode>("Compute fewer metrics.", no_effect("metrics cost little here")),
         field<&C::auto_shard_states>("Shard the optimizer's state.", no_effect("it always is as its parameter is")),
-        field<&C::quantization_mode>("Train as if quantized.", fake_quantization, deprecated("quantization_block")),
-        field<&C::quantization_group_size>("Group size.", fake_quantization),
-        field<&C::quantization_bits>("Bits.", fake_quantization),
-        field<&C::tensor_straight_through>("A function; only possible in Python.", fake_quantization),
+        field<&C::quantization_mode>("Quantization-aware training: products read the linear layers rounded to this "
+                                     "format, and the weights learn what it loses. For a model that is quantized "
+                                     "afterwards; a step costs more. One rank, on a CPU.",
+                                     deprecated("quantization_block")),
+        field<&C::quantization_group_size>("Values that share a scale in quantization_mode; null: the format's own.",
+                                           at_least(1)),
+        field<&C::quantization_bits>("Bits of quantization_mode, which its name says already.", between(1, 8)),
+        field<&C::tensor_straight_through>("A function; only possible in Python.",
+                                           not_built("another estimator than straight-through")),
         field<&C::generation_interval>(
             "Steps between previews: texts that the model generates, for previews.jsonl, the log and TensorBoard. The "
             "last step has one, too. Costs the time to generate them, and changes nothing of the run.",
