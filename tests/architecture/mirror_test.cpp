@@ -104,6 +104,10 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       {"train/model_tools.cpp", "train/episodes_test.cpp"},
       {"train/shared_environment.cpp", "train/agentic_moshpit_test.cpp"},
       {"train/turn_template.cpp", "train/episodes_test.cpp"},
+      // Adapters against PEFT's, and training over codes against the model that is quantized afterwards.
+      {"nn/adapted_rows.cpp", "models/adapter_parts_test.cpp"},
+      {"nn/adapted_stack.cpp", "models/adapter_parts_test.cpp"},
+      {"nn/quantized_training.cpp", "train/quantized_training_test.cpp"},
       // What methods find wrong with rows.
       {"data/row_mistakes.cpp", "train/row_mistakes_test.cpp"},
       // A model's own task, by what follows its stack.

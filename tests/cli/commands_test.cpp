@@ -101,6 +101,26 @@ TEST(Commands, DescribeAModelFromItsFilesAlone) {
   EXPECT_NE(run_program({"describe", "model", model}).out.find("model.layers.*.mlp.up_proj.weight"), std::string::npos);
 }
 
+TEST(Commands, DescribeAnAdapterFromItsFilesAlone) {
+  const std::string adapter = test::test_data("adapters/pissa_dora").string();
+  EXPECT_EQ(run_program({"describe", "model", adapter}).out,
+            adapter +
+                "\nadapter       LoRA, r 2, alpha 4\n"
+                "model         not given (base_model_name_or_path)\n"
+                "layers        [q_proj, v_proj]\n"
+                "settings      init_lora_weights: pissa, use_dora: true\n"
+                "parameters    816 (816), 3.19 KiB\n"
+                "  base_model.model.model.layers.*.self_attn.q_proj.lora_A.weight          3 of  2 x 32  F32  192\n"
+                "  base_model.model.model.layers.*.self_attn.q_proj.lora_B.weight          3 of  32 x 2  F32  192\n"
+                "  base_model.model.model.layers.*.self_attn.q_proj.lora_magnitude_vector  3 of  32      F32  96\n"
+                "  base_model.model.model.layers.*.self_attn.v_proj.lora_A.weight          3 of  2 x 32  F32  192\n"
+                "  base_model.model.model.layers.*.self_attn.v_proj.lora_B.weight          3 of  16 x 2  F32  96\n"
+                "  base_model.model.model.layers.*.self_attn.v_proj.lora_magnitude_vector  3 of  16      F32  48\n");
+  const Value json = parse_json(run_program({"describe", "model", adapter, "--json"}).out);
+  EXPECT_EQ(json.find("parameters")->as_int(), 816);
+  EXPECT_EQ(json.find("adapter")->find("init_lora_weights")->scalar, "pissa");
+}
+
 TEST(Commands, TokenizeShowsTheTokensAndTheirPartsOfTheText) {
   const std::string model = test::test_data("models/stories260K-hf").string();
   const auto ran = run_program({"tokenize", model, "Once \xF0\x9F\x99\x82\n", "--no-special", "--tokens"});

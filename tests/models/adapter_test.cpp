@@ -99,7 +99,15 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"gemma2", "{r: 2, init: gaussian}"}, Case{"phi3", "{}"}, Case{"mixtral", "{}"},
                     Case{"deepseek_v3", "{r: 2}"}, Case{"mamba", "{r: 2}"}, Case{"qwen3_next", "{r: 2}"},
                     Case{"llama", "{r: 2, target_modules: [q_proj], modules_to_save: [norm, lm_head, embed_tokens]}"},
-                    Case{"gemma2", "{r: 2, target_modules: [q_proj], modules_to_save: [lm_head]}"}));
+                    Case{"gemma2", "{r: 2, target_modules: [q_proj], modules_to_save: [lm_head]}"},
+                    Case{"llama", "{r: 2, use_dora: true, target_modules: [lm_head, embed_tokens]}"},
+                    Case{"llama",
+                         "{r: 2, target_modules: [q_proj], trainable_token_indices: {embed_tokens: [7, 14], "
+                         "lm_head: [7]}}",
+                         DTypeSetting::bf16},
+                    Case{"gemma2", "{r: 2, target_modules: [q_proj], trainable_token_indices: [7, 14]}"},
+                    Case{"qwen3_moe", "{r: 2, target_parameters: [gate_up_proj, down_proj]}", DTypeSetting::bf16},
+                    Case{"gpt_oss", "{r: 2, target_parameters: [gate_up_proj, down_proj]}"}));
 
 class AdaptersOf : public testing::TestWithParam<Case> {};
 
@@ -139,7 +147,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"gpt2", "{r: 2, init: random, target_modules: [c_attn, c_proj, c_fc], lora_bias: true}"},
                     Case{"gpt2", "{r: 2, init: random, target_modules: [c_attn, c_proj], use_dora: true}"},
                     Case{"phi3", random_lora}, Case{"deepseek_v3", random_lora}, Case{"mixtral", random_lora},
-                    Case{"falcon_h1", random_lora}));
+                    Case{"falcon_h1", random_lora},
+                    Case{"llama", "{r: 2, init: random, use_dora: true, target_modules: [lm_head, embed_tokens]}"},
+                    Case{"gemma2", "{r: 2, init: random, use_dora: true, target_modules: [lm_head, q_proj]}"},
+                    Case{"mixtral", "{r: 2, init: random, target_parameters: [gate_up_proj, down_proj]}"},
+                    Case{"gpt_oss", "{r: 2, init: random, target_parameters: [mlp.experts.gate_up_proj]}"}));
 
 TEST(Adapters, OfAnEmbeddingLeaveTheTiedHeadAloneUntilTheyAreMerged) {
   const auto base = load(golden("gemma2"), {});
@@ -344,9 +356,9 @@ TEST(Adapters, ThatFindNothingSayWhatWould) {
   EXPECT_EQ(refused("{rank_pattern: {k_proj: 2, query: 3}}"),
             "lora.rank_pattern: 'query' finds no adapted layer\n    give the end of a layer's path, such as "
             "model.layers.0.mlp.down_proj");
-  EXPECT_EQ(refused("{use_dora: true, target_modules: [lm_head]}"),
-            "lora: DoRA on an output layer is not built yet (lm_head)\n    leave the layer out of target_modules, or "
-            "train plain LoRA");
+  EXPECT_EQ(refused("{lora_bias: true, target_modules: [lm_head]}"),
+            "lora: lora_bias on an embedding or an output layer is not built yet (lm_head)\n    leave the layer out of "
+            "target_modules, or train plain LoRA");
   EXPECT_EQ(
       test::refusal([] { lora("{r: 0}"); }),
       "lora:1:5: r: 0 is out of range\n    expected an integer of at least 1 (default 16)\n1 problem in lora; nothing "

@@ -115,6 +115,10 @@ struct DescribeModelOptions {
   bool json = false;
 };
 int run_describe_model(const DescribeModelOptions& options);
+// Of a folder with adapter_config.json. UserError as read_adapter_config, or if it has no weights.
+int describe_adapter(const std::filesystem::path& folder, const DescribeModelOptions& options);
+// "model.layers.17.mlp.up_proj.weight" -> "model.layers.*.mlp.up_proj.weight"
+std::string without_index(const std::string& name);
 // The limits of the engine that `serve` would have with the same flags.
 int run_describe_engine(const ModelOptions& options);
 struct DescribeMeshOptions {

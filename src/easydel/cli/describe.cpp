@@ -13,6 +13,7 @@
 #include "easydel/elarge/core.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/models/family_configs.h"
+#include "easydel/models/lora_config.h"
 #include "easydel/models/parts_config.h"
 #include "easydel/quant/coded_folder.h"
 #include "easydel/quant/file_format.h"
@@ -23,19 +24,6 @@ namespace easydel::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// "model.layers.17.mlp.up_proj.weight" -> "model.layers.*.mlp.up_proj.weight"
-std::string without_index(const std::string& name) {
-  std::string out;
-  for (size_t begin = 0; begin <= name.size();) {
-    const size_t end = std::min(name.find('.', begin), name.size());
-    const std::string part = name.substr(begin, end - begin);
-    const bool index = !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
-    out += (begin > 0 ? "." : "") + (index ? "*" : part);
-    begin = end + 1;
-  }
-  return out;
-}
 
 // Estimates the cost of a token in a forward, without attention: two operations for each element of the matrices that
 // multiply it. Only as many experts count as config.json activates; an embedding is only looked up, but a tied one is
@@ -124,8 +112,23 @@ std::shared_ptr<const quant::CodedWeight> codes_of(const quant::CodedFolder& fol
 
 }  // namespace
 
+std::string without_index(const std::string& name) {
+  std::string out;
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('.', begin), name.size());
+    const std::string part = name.substr(begin, end - begin);
+    const bool index = !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
+    out += (begin > 0 ? "." : "") + (index ? "*" : part);
+    begin = end + 1;
+  }
+  return out;
+}
+
 int run_describe_model(const DescribeModelOptions& options) {
   const fs::path folder = hub::resolve_model(options.model, "describe model");
+  if (!weights::has_config(folder))
+    for (const fs::path& adapter : {folder, folder / "adapter"})
+      if (models::is_adapter(adapter)) return describe_adapter(adapter, options);
   if (!weights::has_config(folder)) refuse(folder.string(), "has no config.json", "give a Hugging Face model folder");
   const weights::ConfigFile read = weights::read_config(folder);
   const models::FamilyConfig* const whole = models::family_of_parts(read.document);

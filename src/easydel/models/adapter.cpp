@@ -124,7 +124,7 @@ std::shared_ptr<nn::Weight> Adapter::linear(const nn::Scope& scope, nn::Entry& e
   // PEFT saves the weight of an adapted output layer; a shared one is the embedding's.
   if (shared) unused_.erase(str(peft_prefix, layer.module, ".base_layer.weight"));
   if (in_full(layer.module + ".weight")) return replace(scope, entry, std::move(weight), std::move(layer));
-  if (!adapts(entry, layer.module, shared)) return weight;
+  if (!adapts(entry, layer.module, shared)) return with_rows(scope, entry, std::move(weight), std::move(layer));
   return adapt(scope, entry, std::move(weight), std::move(layer));
 }
 
@@ -134,7 +134,8 @@ std::shared_ptr<nn::Weight> Adapter::embedding(const nn::Scope& scope, nn::Entry
   seen_.insert(layer.module);
   if (in_full(entry.path)) return replace(scope, entry, std::move(weight), std::move(layer));
   const auto* const text = std::get_if<std::string>(&options_.config.target_modules);
-  if ((text && *text == all_linear) || !targets(layer.module, false)) return weight;
+  if ((text && *text == all_linear) || !targets(layer.module, false))
+    return with_rows(scope, entry, std::move(weight), std::move(layer));
   return adapt(scope, entry, std::move(weight), std::move(layer));
 }
 
@@ -149,8 +150,9 @@ std::shared_ptr<nn::Weight> Adapter::adapt(const nn::Scope& scope, nn::Entry& en
   };
   const bool by_output = entry.split == nn::Split::output, by_input = entry.split == nn::Split::input;
   const bool divided = entry.use == nn::Use::part;
-  if (config.use_dora && (layer.embedding || layer.shared || entry.split == nn::Split::vocabulary))
-    not_built(layer.embedding ? "DoRA on an embedding" : "DoRA on an output layer");
+  if (!config.token_rows(layer.module, false).empty())
+    refuse(options_.where, str("trainable_token_indices and target_modules both name ", layer.module),
+           "train its rows, or adapt it");
   if (config.lora_bias && (layer.embedding || layer.shared || entry.split == nn::Split::vocabulary))
     not_built("lora_bias on an embedding or an output layer");
   if ((config.use_dora || config.lora_bias) && divided && by_input)
@@ -193,6 +195,7 @@ std::shared_ptr<nn::Weight> Adapter::adapt(const nn::Scope& scope, nn::Entry& en
     parts.a = add(scope, "lora_A" + name + ".weight", file + "lora_A.weight", {rank, in}, nn::Role::weight, a);
     parts.b = add(scope, "lora_B" + name + ".weight", file + "lora_B.weight", {out, rank}, nn::Role::weight, b);
   }
+  // Of an embedding, the lengths are those of its columns.
   nn::ParameterOptions of_rows{.split = by_output ? entry.split : nn::Split::none,
                                .use = divided && by_output ? nn::Use::part : nn::Use::whole};
   if (config.lora_bias) {
@@ -202,8 +205,8 @@ std::shared_ptr<nn::Weight> Adapter::adapt(const nn::Scope& scope, nn::Entry& en
   }
   if (config.use_dora) {
     of_rows.rate = 1;
-    parts.magnitude =
-        add(scope, "lora_magnitude_vector" + name, file + "lora_magnitude_vector", {out}, nn::Role::other, of_rows);
+    parts.magnitude = add(scope, "lora_magnitude_vector" + name, file + "lora_magnitude_vector",
+                          {layer.embedding ? in : out}, nn::Role::other, of_rows);
     if (!file_) start_lengths(entry, *weight, layer);
   }
   adapted_.insert(layer.module);
@@ -218,8 +221,9 @@ void Adapter::start_lengths(nn::Entry& entry, const nn::Weight& weight, Layer& l
   if (!magnitude.shard.defined()) return;  // a model without values
   const auto whole = [](const nn::Entry& of) { return of.team->whole(of.shard.detach(), of.layout); };
   const Tensor base = entry.shard.defined() ? whole(entry) : weight.values();
-  const Tensor lengths =
-      nn::row_lengths(base, whole(layer.parts.a.entry()), whole(layer.parts.b.entry()), layer.parts.scale);
+  const Tensor a = whole(layer.parts.a.entry());
+  const Tensor lengths = nn::row_lengths(layer.embedding ? base.t() : base, layer.embedding ? a.t() : a,
+                                         whole(layer.parts.b.entry()), layer.parts.scale);
   const at::NoGradGuard no_gradient;
   magnitude.shard.copy_(magnitude.team->cut(lengths, magnitude.layout));
 }
@@ -326,6 +330,7 @@ Tensor Adapter::original(const nn::Entry& entry) const {
 }
 
 void Adapter::finish() const {
+  check_names_of_parts();
   const std::vector<std::string> known(seen_.begin(), seen_.end());
   std::set<std::string> leaves;
   for (const std::string& module : known) leaves.insert(module.substr(module.rfind('.') + 1));
@@ -367,61 +372,6 @@ void Adapter::finish() const {
            str("has ", extra.front(), extra.size() > 1 ? str(" and ", extra.size() - 1, " more tensors") : "",
                ", which the model has no place for"),
            other);
-}
-
-const Adapter::Layer* Adapter::find(const nn::Entry& base, bool shared) const {
-  const auto found =
-      std::ranges::find_if(layers_, [&](const Layer& layer) { return layer.base == &base && layer.shared == shared; });
-  return found == layers_.end() ? nullptr : &*found;
-}
-
-Tensor Adapter::merged(const nn::Entry& base, const Tensor& whole, bool shared, const ValueOf& value) const {
-  const at::NoGradGuard no_gradient;
-  // The bias of B becomes part of the layer's.
-  if (base.role == nn::Role::bias && options_.config.lora_bias)
-    for (const Layer& layer : layers_)
-      if (layer.parts.bias && base.path == layer.module + ".bias")
-        return whole.to(at::kFloat) + value(layer.parts.bias.entry()) * layer.parts.scale;
-  const Layer* const layer = find(base, shared);
-  if (!layer) return whole;
-  if (layer->own) return value(layer->own.entry());
-  const Tensor a = value(layer->parts.a.entry()), b = value(layer->parts.b.entry());
-  if (layer->embedding) return nn::merged_values(whole, b.t(), a, {}, layer->parts.scale);
-  const Tensor magnitude = layer->parts.magnitude ? value(layer->parts.magnitude.entry()) : Tensor();
-  return nn::merged_values(whole, a, b, magnitude, layer->parts.scale);
-}
-
-void Adapter::merge() {
-  if (state_->merged) return;
-  for (const Layer& layer : layers_) {
-    if (!layer.base->shard.defined())
-      refuse(options_.where, str("merging into codes is not built yet (", layer.module, ")"),
-             "load the model without quantization to merge");
-    if (layer.parts.bias)
-      refuse(options_.where, str("merging lora_bias while the model runs is not built yet (", layer.module, ")"),
-             "`easydel merge` saves a merged model");
-  }
-  const at::NoGradGuard no_gradient;
-  const auto whole = [](const nn::Entry& entry) { return entry.team->whole(entry.shard.detach(), entry.layout); };
-  for (const Layer& layer : layers_) {
-    if (layer.shared) continue;  // its weight is the embedding's
-    nn::Entry& base = *layer.base;
-    const Tensor sum = merged(base, whole(base), false, whole).to(base.shard.scalar_type());
-    unmerged_[&base] = base.shard;
-    base.shard = base.team->cut(sum, base.layout).clone(at::MemoryFormat::Contiguous);
-    base.written();
-  }
-  state_->merged = true;
-}
-
-void Adapter::unmerge() {
-  for (const Layer& layer : layers_)
-    if (const auto found = unmerged_.find(layer.base); found != unmerged_.end()) {
-      layer.base->shard = found->second;
-      layer.base->written();
-    }
-  unmerged_.clear();
-  state_->merged = false;
 }
 
 }  // namespace easydel::models

@@ -34,12 +34,20 @@ class Adapter final : public nn::WeightPolicy {
     bool embedding = false;  // a row of A is looked up
     nn::LowRank parts = {};  // empty: the layer is trained in full
     nn::Parameter own = {};  // of a layer that is trained in full: its weight
+    // Of a layer some rows of which are trained: their indices, and their values [rows, in].
+    std::vector<int64_t> rows = {};
+    nn::Parameter row_values = {};
+    nn::ExpertFactors stack = {};  // of stacked experts
+    bool has_low_rank() const { return bool(parts.a); }
   };
 
   std::shared_ptr<nn::Weight> linear(const nn::Scope& scope, nn::Entry& entry, std::shared_ptr<nn::Weight> weight,
                                      bool shared) override;
   std::shared_ptr<nn::Weight> embedding(const nn::Scope& scope, nn::Entry& entry,
                                         std::shared_ptr<nn::Weight> weight) override;
+
+  std::shared_ptr<nn::WeightStack> experts(const nn::Scope& scope, nn::Entry& entry,
+                                           std::shared_ptr<nn::WeightStack> weight) override;
 
   // While the model is built. Whether the base's parameter is trained and saved with the adapter: a bias, or a part of
   // a layer that is trained in full and is no product.
@@ -87,6 +95,10 @@ class Adapter final : public nn::WeightPolicy {
                                     Layer layer);
   std::shared_ptr<nn::Weight> replace(const nn::Scope& scope, nn::Entry& entry, std::shared_ptr<nn::Weight> weight,
                                       Layer layer);
+  // Trains the rows of trainable_token_indices; `weight` itself if the layer has none.
+  std::shared_ptr<nn::Weight> with_rows(const nn::Scope& scope, nn::Entry& entry, std::shared_ptr<nn::Weight> weight,
+                                        Layer layer);
+  void check_names_of_parts() const;
   void start_lengths(nn::Entry& entry, const nn::Weight& weight, Layer& layer) const;
 
   AdapterOptions options_;
@@ -98,6 +110,7 @@ class Adapter final : public nn::WeightPolicy {
   std::set<std::string, std::less<>> own_;  // paths of its entries
   std::set<std::string> seen_;              // layers that could have an adapter
   std::set<std::string> adapted_;           // modules
+  std::set<std::string> stacks_;            // stacked weights of experts, by PEFT's names
   std::set<std::string> unused_;            // tensors of the file
   std::vector<std::string> missing_, misshapen_;
   std::map<const nn::Entry*, Tensor> originals_, unmerged_;

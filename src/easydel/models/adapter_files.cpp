@@ -40,7 +40,7 @@ std::string peft_task(Task task) {
 std::vector<std::string> adapted_names(const nn::ParameterTable& table, const Adapter& adapter) {
   std::set<std::string> adapted, names;
   for (const Adapter::Layer& layer : adapter.layers())
-    if (!layer.own) adapted.insert(layer.module);
+    if (layer.has_low_rank()) adapted.insert(layer.module);
   std::set<std::string> others;
   for (const nn::Entry& entry : table.entries())
     if (!entry.adapter && !adapted.contains(nn::layer_name(entry))) others.insert(last_name(nn::layer_name(entry)));
@@ -57,10 +57,11 @@ std::vector<std::pair<std::string, const nn::Entry*>> saved_of_base(const nn::Pa
   std::vector<std::pair<std::string, const nn::Entry*>> out;
   std::set<std::string> adapted;
   for (const Adapter::Layer& layer : adapter.layers()) {
-    if (layer.own) continue;
+    if (!layer.has_low_rank()) continue;
     adapted.insert(layer.module);
     const std::string last = last_name(layer.module);
-    if (last == "embed_tokens" || last == "lm_head")
+    const bool by_row = !adapter.options().config.trainable_token_indices.is_null();  // PEFT saves no embedding then
+    if (!by_row && (last == "embed_tokens" || last == "lm_head"))
       out.emplace_back(str(peft_prefix, layer.module, ".base_layer.weight"), layer.base);
   }
   for (const nn::Entry& entry : table.entries()) {

@@ -86,6 +86,10 @@ Adapters::Held Adapters::hold(const std::string& name, const fs::path& folder, s
   std::vector<nn::LoadedAdapter::Part> of_slots(slots.size());
   int64_t rank = 0;
   for (const Adapter::Layer& layer : parts->layers) {
+    if (layer.stack.experts > 0)
+      refuse_part(folder, str("changes ", layer.module,
+                              ", and stacked experts are not built yet for adapters chosen "
+                              "by prompt"));
     const auto found = std::ranges::find(slots, layer.module, &nn::AdapterSlots::Slot::module);
     check(found != slots.end(), "adapters: no layer ", layer.module);
     if (layer.own && (layer.shared || found->entry->head))
@@ -93,6 +97,14 @@ Adapters::Held Adapters::hold(const std::string& name, const fs::path& folder, s
                   str("trains ", layer.module, " in full, which is not built yet for adapters chosen by prompt"));
     if (layer.parts.b) rank = std::max(rank, layer.parts.b.entry().shape[1]);
     nn::LoadedAdapter::Part& part = of_slots[size_t(found - slots.begin())];
+    if (!layer.rows.empty()) {
+      part.weight = nn::rows_adapter(nn::Parameter(found->entry), layer.rows, layer.row_values);
+      // An output layer that reads the embedding, and has no rows of its own.
+      for (size_t slot = 0; slot < slots.size(); ++slot)
+        if (slots[slot].shared && slots[slot].entry == found->entry && !of_slots[slot].weight && !layer.shared)
+          of_slots[slot].weight = part.weight;
+      continue;
+    }
     part.weight = layer.own
                       ? nn::replacing_adapter(layer.own.entry().weight)
                       : nn::low_rank_adapter(found->base, nn::Parameter(found->entry), layer.parts, layer.embedding);
@@ -151,7 +163,7 @@ Adapters::Loaded Adapters::add_sum(const std::string& name, AdapterSum::Kind kin
     for (const auto& [parts, weight] : added) {
       const auto found = std::ranges::find(parts->layers, slot.module, &Adapter::Layer::module);
       if (found == parts->layers.end()) continue;
-      if (found->own || found->parts.bias || found->parts.magnitude)
+      if (!found->has_low_rank() || found->parts.bias || found->parts.magnitude)
         refuse(where,
                str("adds up more than products of A and B (", slot.module, " has DoRA, lora_bias, or a weight of ",
                    "its own)"),

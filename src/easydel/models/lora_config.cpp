@@ -102,6 +102,20 @@ void check_pattern(config::Keys& keys, const char* name, const Value& patterns, 
   }
 }
 
+void check_ids(config::Keys& keys, const Value& ids) {
+  const char* const name = "trainable_token_indices";
+  if (!ids.is_list() || ids.items.empty())
+    return keys.refuse(name, "is not a list of token ids", "for example: [32000, 32001]");
+  std::set<int64_t> seen;
+  for (const Value& id : ids.items) {
+    const auto number = id.as_int();
+    if (!number || *number < 0)
+      return keys.refuse(name, str("'", to_yaml_flow(id), "' is not a token id"), "give whole numbers from 0 on");
+    if (!seen.insert(*number).second)
+      return keys.refuse(name, str(*number, " is there twice"), "leave one of them out");
+  }
+}
+
 void check_expression(config::Keys& keys, const char* name, const LayerNames& names) {
   const auto* const text = std::get_if<std::string>(&names);
   if (!text || *text == all_linear) return;
@@ -137,7 +151,18 @@ void LoraConfig::settle(config::Keys& keys) {
   if (exclude_modules) check_expression(keys, "exclude_modules", *exclude_modules);
   check_pattern(keys, "rank_pattern", rank_pattern, true);
   check_pattern(keys, "alpha_pattern", alpha_pattern, false);
-  if (const auto* const names = std::get_if<std::vector<std::string>>(&target_modules); names && names->empty())
+  if (target_parameters) {
+    // Without target_modules there are no others.
+    if (!given.contains("target_modules")) target_modules = std::vector<std::string>{};
+    if (use_dora || lora_bias || dropout > 0)
+      keys.refuse("target_parameters", "does not work with use_dora, lora_bias or dropout", "leave these out");
+  }
+  if (trainable_token_indices.is_map())
+    for (const auto& [layer, ids] : trainable_token_indices.entries) check_ids(keys, ids);
+  else if (!trainable_token_indices.is_null())
+    check_ids(keys, trainable_token_indices);
+  const auto* const names = std::get_if<std::vector<std::string>>(&target_modules);
+  if (names && names->empty() && !target_parameters)
     keys.refuse("target_modules", "is empty", "name at least one layer, or write all-linear");
   if (std::holds_alternative<std::string>(target_modules) && !layers_to_transform.empty() &&
       std::get<std::string>(target_modules) != all_linear)
@@ -160,6 +185,26 @@ double LoraConfig::scale_of(std::string_view path) const {
   const double numerator = other ? other->as_double().value_or(alpha) : alpha;
   const auto rank = double(rank_of(path));
   return numerator / (use_rslora ? std::sqrt(rank) : rank);
+}
+
+std::vector<int64_t> LoraConfig::token_rows(std::string_view path, bool input) const {
+  const Value* ids = nullptr;
+  if (trainable_token_indices.is_map()) {
+    for (const auto& [layer, own] : trainable_token_indices.entries)
+      if (path == layer || path.ends_with("." + layer)) ids = &own;
+  } else if (input && !trainable_token_indices.is_null()) {
+    ids = &trainable_token_indices;
+  }
+  std::vector<int64_t> out;
+  if (ids)
+    for (const Value& id : ids->items) out.push_back(id.as_int().value_or(0));
+  return out;
+}
+
+std::vector<std::string> LoraConfig::token_layers() const {
+  std::vector<std::string> out;
+  for (const auto& [layer, ids] : trainable_token_indices.entries) out.push_back(layer);
+  return out;
 }
 
 bool is_adapter(const fs::path& folder) { return files::is_file(folder / adapter_config_name); }
@@ -250,10 +295,11 @@ Value written_adapter_config(const LoraConfig& lora, const std::string& base, co
   out.set("r", Value::integer(lora.r));
   out.set("rank_pattern", pattern(lora.rank_pattern));
   out.set("revision", Value{});
-  out.set("target_modules", written_names(lora.target_modules));
-  out.set("target_parameters", Value{});
+  const auto* const listed = std::get_if<std::vector<std::string>>(&lora.target_modules);
+  out.set("target_modules", listed && listed->empty() ? Value{} : written_names(lora.target_modules));
+  out.set("target_parameters", lora.target_parameters ? written_names(*lora.target_parameters) : Value{});
   out.set("task_type", task.empty() ? Value{} : Value::text(task));
-  out.set("trainable_token_indices", Value{});
+  out.set("trainable_token_indices", lora.trainable_token_indices);
   out.set("use_dora", flag(lora.use_dora));
   out.set("use_rslora", flag(lora.use_rslora));
   std::ranges::sort(out.entries, {}, [](const auto& entry) { return entry.first; });

@@ -147,10 +147,13 @@ struct LoraConfig {
         field<&C::adapter>("Folder of an adapter to start from. Its adapter_config.json gives the other keys.",
                            alias("adapter_name_or_path")),
         field<&C::fan_in_fan_out>("Weights are stored transposed.", no_effect("the model says how it stores weights")),
-        field<&C::target_parameters>("Stacked weights of experts that get adapters.",
-                                     not_built("adapters on stacked experts")),
-        field<&C::trainable_token_indices>("Rows of the embedding that are trained.",
-                                           not_built("training single rows of the embedding")),
+        field<&C::target_parameters>("Stacked weights of experts that get adapters, by the ends of their paths: "
+                                     "mlp.experts.gate_up_proj, mlp.experts.down_proj. Without target_modules, nothing "
+                                     "else gets them."),
+        field<&C::trainable_token_indices>("Tokens whose rows of the embedding are trained and saved with the adapter, "
+                                           "such as new special tokens: a list of ids, or {layer: ids} with "
+                                           "embed_tokens and lm_head. An output layer that shares the embedding's "
+                                           "weight reads these rows, too."),
     };
   }
   void settle(config::Keys& keys);
@@ -158,6 +161,9 @@ struct LoraConfig {
   // The rank and the scale of the layer at `path`.
   int64_t rank_of(std::string_view path) const;
   double scale_of(std::string_view path) const;
+  // The rows of the layer at `path` that are trained. `input`: it is the model's embedding, which a plain list means.
+  std::vector<int64_t> token_rows(std::string_view path, bool input) const;
+  std::vector<std::string> token_layers() const;  // the names in trainable_token_indices
 };
 
 // The content of adapter_config.json.

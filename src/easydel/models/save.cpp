@@ -45,11 +45,20 @@ struct Merged {
   const Values* values;
 
   Tensor of(const nn::Entry& entry, bool shared = false) const {
+    // The tensors of one stack of experts are written one after the other.
+    if (!shared && last->entry == &entry) return last->value;
     Tensor value = values->at(&entry);
     for (const auto& adapter : model->adapters())
       value = adapter->merged(entry, value, shared, [this](const nn::Entry& own) { return values->at(&own); });
+    if (!shared) *last = {&entry, value};
     return value;
   }
+
+  struct Last {
+    const nn::Entry* entry = nullptr;
+    Tensor value;
+  };
+  std::shared_ptr<Last> last = std::make_shared<Last>();
 };
 
 // A file's tensor from the parameters that form it; it is assembled only while it is written.

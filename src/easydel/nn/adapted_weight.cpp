@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -69,13 +70,21 @@ class LowRankAdapter final : public WeightAdapter {
   // A tied head reads the base by itself, without this adapter, as in PEFT.
   Tensor lookup(const Tensor& y, const Tensor& indices, int64_t padding, Pass& pass) override {
     if (!embedding_) return y;
-    const Tensor low = weight_of(adapter_.a).lookup(indices, padding, pass);
-    return sum_(y, weight_of(adapter_.b).product(sum_.input(low), {}, {}, pass));
+    const Tensor low = sum_.input(weight_of(adapter_.a).lookup(indices, padding, pass));
+    const Tensor added = weight_of(adapter_.b).product(low, {}, {}, pass);
+    return adapter_.magnitude ? scaled(y, y, added) : sum_(y, added);
   }
   std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override {
     if (embedding_) return {};
-    const Tensor low = weight_of(adapter_.a).product(dropped(x, pass), {}, {}, pass) * adapter_.scale;
-    return weight_of(adapter_.b).factors(low, pass);
+    const Tensor input = dropped(x, pass);
+    const Tensor low = weight_of(adapter_.a).product(input, {}, {}, pass) * adapter_.scale;
+    std::vector<ops::Factors> out = weight_of(adapter_.b).factors(low, pass);
+    if (!adapter_.magnitude) return out;
+    // ratio * (W x + scale * B A x) as W x + (ratio - 1) W x + ratio * B (scale * A x).
+    const Tensor ratio = row_ratio().unsqueeze(1), b = adapter_.b.value() * ratio;
+    out.front().weight = {b, b.detach().to(adapter_.b.entry().compute).contiguous(), nullptr};
+    out.push_back({input, rest_of_base(ratio)});
+    return out;
   }
   std::shared_ptr<HeadAdapter> by_head(const HeadRows& rows) override {
     return std::make_shared<LowRankHeads>(adapter_, rows);
@@ -91,13 +100,30 @@ class LowRankAdapter final : public WeightAdapter {
   // x drops out, the base's own part of the difference is computed with what is left of x, as PEFT does.
   Tensor with_lengths(const Tensor& y, const Tensor& input, const Tensor& x, const Tensor& product, const Tensor& bias,
                       Pass& pass) {
-    const Tensor ratio = adapter_.magnitude.value().to(at::kFloat) / lengths();
     const Tensor plain = !input.is_same(x) ? base_->product(input, {}, {}, pass)
                          : bias.defined()  ? y - bias.to(y.scalar_type())
                                            : y;
+    return scaled(y, plain, product);
+  }
+  // y is the base's result, `plain` its part that is scaled, and `product` that of sum_.input().
+  Tensor scaled(const Tensor& y, const Tensor& plain, const Tensor& product) {
+    const Tensor ratio = row_ratio();
     const double scale = std::fabs(adapter_.scale);
     const Tensor less = plain.to(at::kFloat) * (1 - ratio) + product.to(at::kFloat) * (ratio * scale);
     return (y.to(at::kFloat) - less).to(y.scalar_type());
+  }
+  Tensor row_ratio() { return adapter_.magnitude.value().to(at::kFloat) / lengths(); }
+  // (ratio - 1) W for heads. Kept while nothing learns.
+  ops::Matrix rest_of_base(const Tensor& ratio) {
+    const bool learns = ratio.requires_grad();
+    const uint64_t version = adapter_.magnitude.entry().version;
+    if (!learns && rest_.compute.defined() && rest_versions_ == versions_ && rest_magnitude_ == version) return rest_;
+    std::optional<c10::InferenceMode> kept_for_training;
+    if (!learns) kept_for_training.emplace(false);
+    const Tensor rest = parameter_.value().detach().to(at::kFloat) * (ratio - 1);
+    ops::Matrix out{rest, rest.detach().to(parameter_.entry().compute).contiguous(), nullptr};
+    if (!learns) rest_ = out, rest_versions_ = versions_, rest_magnitude_ = version;
+    return out;
   }
 
   // They change once a step.
@@ -106,7 +132,8 @@ class LowRankAdapter final : public WeightAdapter {
                                               adapter_.b.entry().version};
     if (!lengths_.defined() || versions != versions_) {
       const c10::InferenceMode kept_for_training(false);
-      lengths_ = row_lengths(parameter_.value().detach(), adapter_.a.value().detach(), adapter_.b.value().detach(),
+      const Tensor base = parameter_.value().detach(), a = adapter_.a.value().detach();
+      lengths_ = row_lengths(embedding_ ? base.t() : base, embedding_ ? a.t() : a, adapter_.b.value().detach(),
                              adapter_.scale);
       versions_ = versions;
     }
@@ -120,7 +147,9 @@ class LowRankAdapter final : public WeightAdapter {
   LowRankSum low_rank_;
   bool embedding_;
   Tensor lengths_;
-  std::array<uint64_t, 3> versions_ = {};
+  std::array<uint64_t, 3> versions_ = {}, rest_versions_ = {};
+  ops::Matrix rest_;
+  uint64_t rest_magnitude_ = 0;
 };
 
 class ReplacingAdapter final : public WeightAdapter {
@@ -270,7 +299,12 @@ std::shared_ptr<WeightAdapter> replacing_adapter(std::shared_ptr<Weight> own) {
 std::shared_ptr<Weight> adapted_weight(std::shared_ptr<Weight> base, Parameter parameter, LowRank adapter,
                                        bool embedding, std::shared_ptr<const AdapterSwitch> state) {
   auto own = low_rank_adapter(base, parameter, std::move(adapter), embedding);
-  return std::make_shared<AdaptedWeight>(std::move(base), std::move(own), std::move(state));
+  return adapted_weight(std::move(base), std::move(own), std::move(state));
+}
+
+std::shared_ptr<Weight> adapted_weight(std::shared_ptr<Weight> base, std::shared_ptr<WeightAdapter> adapter,
+                                       std::shared_ptr<const AdapterSwitch> state) {
+  return std::make_shared<AdaptedWeight>(std::move(base), std::move(adapter), std::move(state));
 }
 
 std::shared_ptr<Weight> replaced_weight(std::shared_ptr<Weight> base, std::shared_ptr<Weight> own,

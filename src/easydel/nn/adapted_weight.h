@@ -13,9 +13,10 @@ namespace easydel::nn {
 
 // The parameters of one adapter on one weight.
 struct LowRank {
-  Parameter a, b;       // [r, in] and [out, r]; of an embedding, [rows, r] and [size, r]
-  Parameter bias;       // of B, [out]; none: it has no bias
-  Parameter magnitude;  // DoRA: the lengths of the rows, [out]; none: plain LoRA
+  Parameter a, b;  // [r, in] and [out, r]; of an embedding, [rows, r] and [size, r]
+  Parameter bias;  // of B, [out]; none: it has no bias
+  // DoRA: the lengths of the rows, [out]; of an embedding, of the columns, [size]. None: plain LoRA.
+  Parameter magnitude;
   double scale = 1;
   double dropout = 0;  // of x, while a model trains
   std::string path;    // of the layer: names the draws of the dropout
@@ -50,6 +51,8 @@ class WeightAdapter {
 std::shared_ptr<WeightAdapter> low_rank_adapter(std::shared_ptr<Weight> base, Parameter parameter, LowRank adapter,
                                                 bool embedding);
 std::shared_ptr<WeightAdapter> replacing_adapter(std::shared_ptr<Weight> own);
+// Rows `ids` of the base, an embedding or an output layer, are those of `rows` [ids, in] instead.
+std::shared_ptr<WeightAdapter> rows_adapter(Parameter base, std::vector<int64_t> ids, Parameter rows);
 
 // Shared by the weights of one adapter.
 struct AdapterSwitch {
@@ -59,6 +62,24 @@ struct AdapterSwitch {
 // `base` with the adapter, of a linear layer, an output layer or an embedding. `parameter` is the base's.
 std::shared_ptr<Weight> adapted_weight(std::shared_ptr<Weight> base, Parameter parameter, LowRank adapter,
                                        bool embedding, std::shared_ptr<const AdapterSwitch> state);
+std::shared_ptr<Weight> adapted_weight(std::shared_ptr<Weight> base, std::shared_ptr<WeightAdapter> adapter,
+                                       std::shared_ptr<const AdapterSwitch> state);
+
+// The factors of a stack of `experts` weights [n, out, in] as PEFT holds them: A [n * r, in], and B [rows, r * n],
+// where the columns of the experts alternate. Rows first, first + step, .. of B are those of the stack.
+struct ExpertFactors {
+  Parameter a, b;
+  int64_t experts = 0, first = 0, step = 1, rows = 0;
+  double scale = 1;
+
+  Tensor a_of(const Tensor& whole) const;  // [n, r, in], a view
+  Tensor b_of(const Tensor& whole) const;  // [n, rows, r], a view
+};
+std::shared_ptr<WeightStack> adapted_stack(std::shared_ptr<WeightStack> base, const ExpertFactors& factors,
+                                           std::shared_ptr<const AdapterSwitch> state);
+// fp32 [n, out, in]: base + scale * B A of each expert. a and b are the whole parameters.
+Tensor merged_stack(const Tensor& base, const ExpertFactors& factors, const Tensor& a, const Tensor& b);
+
 // Read instead of `base` by passes with adapters: a layer that is trained in full.
 std::shared_ptr<Weight> replaced_weight(std::shared_ptr<Weight> base, std::shared_ptr<Weight> own,
                                         std::shared_ptr<const AdapterSwitch> state);

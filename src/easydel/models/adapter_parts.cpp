@@ -1,0 +1,145 @@
+// What adapters change besides linear layers: single rows of an embedding, and stacked experts.
+#include <algorithm>
+#include <cmath>
+
+#include "easydel/base/error.h"
+#include "easydel/base/names.h"
+#include "easydel/models/adapter.h"
+#include "easydel/models/adapter_names.h"
+#include "easydel/nn/scope.h"
+
+namespace easydel::models {
+
+std::shared_ptr<nn::Weight> Adapter::with_rows(const nn::Scope& scope, nn::Entry& entry,
+                                               std::shared_ptr<nn::Weight> weight, Layer layer) {
+  const bool first = layer.embedding && std::ranges::none_of(layers_, [](const Layer& other) {
+                       return other.embedding && !other.rows.empty();
+                     });
+  std::vector<int64_t> ids = options_.config.token_rows(layer.module, first);
+  // An output layer that reads the embedding reads its trained rows, too.
+  const auto embedding = std::ranges::find_if(
+      layers_, [&](const Layer& other) { return layer.shared && other.base == &entry && !other.rows.empty(); });
+  if (embedding != layers_.end() && (ids.empty() || ids == embedding->rows))
+    return nn::adapted_weight(std::move(weight),
+                              nn::rows_adapter(nn::Parameter(&entry), embedding->rows, embedding->row_values), state_);
+  if (ids.empty()) return weight;
+  const auto outside = std::ranges::find_if(ids, [&](int64_t id) { return id >= entry.shape[0]; });
+  if (outside != ids.end())
+    refuse(options_.where + ".trainable_token_indices",
+           str(*outside, " is not a row of ", layer.module, ", which has ", entry.shape[0]), "give ids of its tokens");
+  layer.row_values = add(scope, "token_adapter.trainable_tokens_delta." + options_.name,
+                         str(peft_prefix, layer.module, ".token_adapter.trainable_tokens_delta"),
+                         {int64_t(ids.size()), entry.shape[1]}, nn::Role::embedding, {});
+  nn::Entry& values = layer.row_values.entry();
+  if (!file_ && values.shard.defined()) {
+    if (!entry.shard.defined())
+      refuse(options_.where, str("training rows of ", layer.module, " is not built yet, as it is in codes"),
+             "leave the layer out of quantization.model");
+    const at::NoGradGuard no_gradient;
+    const Tensor whole = entry.team->whole(entry.shard.detach(), entry.layout).to(at::kFloat);
+    Tensor rows = values.team->whole(values.shard, values.layout).clone();
+    for (size_t i = 0; i < ids.size(); ++i) rows.select(0, int64_t(i)).copy_(whole.select(0, ids[i]));
+    values.shard.copy_(values.team->cut(rows, values.layout));
+  }
+  layer.rows = ids;
+  layers_.push_back(layer);
+  const auto& state = layer.shared ? shared_state_ : state_;
+  return nn::adapted_weight(std::move(weight),
+                            nn::rows_adapter(nn::Parameter(&entry), std::move(ids), layer.row_values), state);
+}
+
+namespace {
+
+// transformers' name of the parameter that holds a stack: gate and up are one. `module`: the path of the experts.
+struct StackName {
+  std::string module, parameter;
+  std::string whole() const { return module + "." + parameter; }
+};
+StackName name_of_stack(const nn::Entry& entry, bool gated) {
+  const std::string layer = nn::layer_name(entry);  // "model.layers.0.mlp.experts.gate_proj"
+  const size_t dot = layer.rfind('.');
+  std::string module = layer.substr(0, dot), leaf = layer.substr(dot + 1);
+  if (const size_t old = module.find(".block_sparse_moe."); old != std::string::npos)
+    module.replace(old, 18, ".mlp.");  // transformers 4's name of it
+  return {module, leaf == "gate_proj" || (leaf == "up_proj" && gated) ? "gate_up_proj" : leaf};
+}
+
+bool is_named(const std::vector<std::string>& names, const std::string& whole) {
+  return std::ranges::any_of(names,
+                             [&](const std::string& name) { return whole == name || whole.ends_with("." + name); });
+}
+
+}  // namespace
+
+std::shared_ptr<nn::WeightStack> Adapter::experts(const nn::Scope& scope, nn::Entry& entry,
+                                                  std::shared_ptr<nn::WeightStack> weight) {
+  const std::string path = nn::layer_name(entry);
+  const bool up = path.ends_with(".up_proj");
+  const bool gated = path.ends_with(".gate_proj") || (up && stacks_.contains(name_of_stack(entry, true).whole()));
+  const StackName name = name_of_stack(entry, gated);
+  stacks_.insert(name.whole());
+  const LoraConfig& config = options_.config;
+  const std::vector<std::string> named = config.target_parameters.value_or(std::vector<std::string>{});
+  if (!is_named(named, name.whole())) return weight;
+  const auto not_built = [&](const std::string& what) {
+    refuse(options_.where, str(what, " is not built yet (", name.whole(), ")"),
+           "leave it out of target_parameters, or train plain LoRA");
+  };
+  if (config.init_lora_weights.changes_base()) not_built("init_lora_weights: pissa, olora or loftq on stacked experts");
+  if (scope.team().mesh().ranks() > 1) not_built("an adapter of stacked experts on several ranks");
+  const int64_t experts = entry.shape[0], out = entry.shape[1], in = entry.shape[2];
+  const int64_t rank = config.rank_of(name.whole());
+  Layer layer{.module = path, .base = &entry};
+  nn::ExpertFactors& stack = layer.stack;
+  stack.experts = experts;
+  stack.rows = out;
+  stack.scale = config.scale_of(name.whole()) * options_.weight;
+  const bool interleaved = entry.source.step == 2, second = gated && up;
+  stack.step = gated && interleaved ? 2 : 1;
+  stack.first = !second ? 0 : interleaved ? 1 : out;
+  if (second) {
+    const auto gate = std::ranges::find(layers_, path.substr(0, path.size() - 8) + ".gate_proj", &Layer::module);
+    check(gate != layers_.end(), "adapter: no gate of ", path);
+    stack.a = gate->stack.a, stack.b = gate->stack.b;
+  } else {
+    // PEFT wraps a module once for each of its parameters: the last one is outside.
+    const bool inside = name.parameter != "down_proj" && is_named(named, name.module + ".down_proj");
+    const std::string file = str(peft_prefix, name.module, inside ? ".base_layer." : ".");
+    const int64_t all = gated ? 2 * out : out;
+    using nn::Initial;
+    const LoraInit start = config.init_lora_weights.kind;
+    nn::ParameterOptions a, b;
+    a.initial =
+        start == LoraInit::gaussian ? Initial::normal(1 / double(rank)) : Initial::uniform(1 / std::sqrt(double(in)));
+    b.initial = start == LoraInit::random ? Initial::uniform(1 / std::sqrt(double(rank * experts))) : Initial::zeros();
+    b.rate = config.lora_plus_ratio.value_or(1);
+    const std::string ending = "." + options_.name + ".weight";
+    stack.a = add(scope, "lora_A" + ending, file + "lora_A.weight", {experts * rank, in}, nn::Role::weight, a);
+    stack.b = add(scope, "lora_B" + ending, file + "lora_B.weight", {all, rank * experts}, nn::Role::weight, b);
+  }
+  adapted_.insert(name.whole());
+  layers_.push_back(layer);
+  return nn::adapted_stack(std::move(weight), stack, state_);
+}
+
+void Adapter::check_names_of_parts() const {
+  const LoraConfig& config = options_.config;
+  const std::string dot = file_ ? ": " : ".";
+  for (const std::string& name : config.target_parameters.value_or(std::vector<std::string>{})) {
+    if (std::ranges::any_of(stacks_, [&](const std::string& whole) { return is_named({name}, whole); })) continue;
+    std::vector<std::string> leaves;
+    for (const std::string& whole : stacks_) leaves.push_back(whole.substr(whole.find(".experts.") + 1));
+    std::ranges::sort(leaves);
+    leaves.erase(std::ranges::unique(leaves).begin(), leaves.end());
+    refuse(options_.where + dot + "target_parameters", str("'", name, "' finds no stacked experts"),
+           leaves.empty() ? "this model has none" : "known: " + join(leaves, ", "));
+  }
+  for (const std::string& name : config.token_layers())
+    if (std::ranges::none_of(layers_, [&](const Layer& layer) {
+          return !layer.rows.empty() && (layer.module == name || layer.module.ends_with("." + name));
+        }))
+      refuse(options_.where + dot + "trainable_token_indices", str("'", name, "' is not an embedding or output layer"),
+             "for example: embed_tokens, lm_head");
+}
+
+}  // namespace easydel::models

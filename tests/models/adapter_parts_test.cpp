@@ -1,0 +1,190 @@
+// Single rows of embeddings, stacked experts, and DoRA of embeddings and output layers, as PEFT has them.
+#include <ATen/ops/arange.h>
+#include <gtest/gtest.h>
+
+#include "easydel/base/document.h"
+#include "easydel/models/adapter.h"
+#include "easydel/models/adapters.h"
+#include "easydel/models/model.h"
+#include "easydel/tensor/mapped.h"
+#include "easydel/weights/safetensors.h"
+#include "support/data.h"
+
+namespace easydel::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path golden(const std::string& name) { return test::test_data("hf_goldens/" + name); }
+
+std::shared_ptr<Model> load(const std::string& name, const std::vector<AdapterOptions>& adapters,
+                            bool training = false) {
+  LoadOptions options;
+  options.adapters = adapters;
+  options.training = training;
+  return load_model(golden(name), options);
+}
+
+AdapterOptions options_of(const std::string& yaml) {
+  AdapterOptions out;
+  config::read(parse_yaml(yaml), out.config, "lora").throw_if_any();
+  return out;
+}
+
+// Of scripts/adapter_goldens.py.
+Tensor ids() { return (at::arange(6, at::kLong) * 35 + 3).remainder(128); }
+
+Tensor logits_of(const Model& model, const std::shared_ptr<const nn::LoadedAdapter>& adapter = nullptr) {
+  const at::NoGradGuard no_gradient;
+  nn::Pass pass = nn::Pass::over({0, 6});
+  if (adapter) pass.stream().sequence_adapters = {adapter};
+  return model.head().logits(model.forward({ids()}, pass).hidden, pass);
+}
+
+double distance(const Tensor& one, const Tensor& other) { return (one - other).abs().max().item<double>(); }
+
+struct Case {
+  const char *name, *model;
+  bool by_prompt = true;
+};
+void PrintTo(const Case& of, std::ostream* to) { *to << of.name; }
+
+class APartOfPeft : public testing::TestWithParam<Case> {
+ protected:
+  Tensor recorded(const std::string& ending) const {
+    const auto file = weights::SafetensorsFile::open(test::test_data("adapters/logits.safetensors"));
+    return tensor::from_view(file->at(GetParam().name + ending));
+  }
+  const fs::path folder_ = test::test_data(std::string("adapters/") + GetParam().name);
+};
+
+TEST_P(APartOfPeft, HasItsLogitsAloneMergedAndSaved) {
+  const auto model = load(GetParam().model, {adapter_in(folder_)});
+  EXPECT_LT(distance(logits_of(*model), recorded("")), 2e-5);
+  EXPECT_GT(distance(logits_of(*load(GetParam().model, {})), recorded("")), 1e-2);
+  const test::TemporaryFolder saved;
+  save_adapter(*model, *model->adapters().front(), saved.path(), "");
+  const auto ours = weights::SafetensorsFile::open(saved / "adapter_model.safetensors"),
+             theirs = weights::SafetensorsFile::open(folder_ / "adapter_model.safetensors");
+  ASSERT_EQ(ours->names(), theirs->names());
+  for (const std::string& name : ours->names()) {
+    EXPECT_EQ(ours->at(name).shape, theirs->at(name).shape) << name;
+    EXPECT_TRUE(std::ranges::equal(ours->at(name).bytes, theirs->at(name).bytes)) << name;
+  }
+  save_model(*model, saved / "merged");
+  LoadOptions plain;
+  EXPECT_LT(distance(logits_of(*load_model(saved / "merged", plain)), recorded(".merged")), 2e-5);
+  bool shares = false;
+  for (const Adapter::Layer& layer : model->adapters().front()->layers()) shares |= layer.shared;
+  if (shares) return;
+  const Tensor before = logits_of(*model);
+  model->adapters().front()->merge();
+  EXPECT_LT(distance(logits_of(*model), recorded(".merged")), 2e-5);
+  model->adapters().front()->unmerge();
+  EXPECT_TRUE(logits_of(*model).equal(before));
+}
+
+TEST_P(APartOfPeft, IsChosenByPrompt) {
+  const auto model = load(GetParam().model, {});
+  Adapters several(model);
+  if (!GetParam().by_prompt) {
+    EXPECT_THROW(several.add("one", folder_), UserError);
+    return;
+  }
+  EXPECT_LT(distance(logits_of(*model, several.add("one", folder_)), recorded("")), 2e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Peft, APartOfPeft,
+                         testing::Values(Case{"tokens", "llama"}, Case{"tokens_tied", "gemma2"},
+                                         Case{"tokens_both", "llama"}, Case{"experts", "mixtral", false},
+                                         Case{"experts_alone", "qwen3_moe", false},
+                                         Case{"experts_transposed", "gpt_oss", false}, Case{"dora_embedding", "llama"},
+                                         Case{"dora_lm_head", "llama"}));
+
+// Of a loss after one backward, by the parameters' paths.
+std::map<std::string, Tensor> gradients_of(const Model& model) {
+  nn::Pass pass = nn::Pass::over({0, 6});
+  const Tensor hidden = model.forward({ids()}, pass).hidden;
+  model.head().score(hidden, ids(), pass).logps.sum().backward();
+  std::map<std::string, Tensor> out;
+  for (const nn::Entry& entry : model.parameters().entries())
+    if (entry.shard.grad().defined()) out[entry.path] = entry.shard.grad().clone();
+  return out;
+}
+
+double loss_of(const Model& model) {
+  const at::NoGradGuard no_gradient;
+  nn::Pass pass = nn::Pass::over({0, 6});
+  return model.head()
+      .score(model.forward({ids()}, pass).hidden, ids(), pass)
+      .logps.to(at::kDouble)
+      .sum()
+      .item<double>();
+}
+
+class TrainedParts : public testing::TestWithParam<Case> {};
+
+// The gradient of each parameter against a difference of losses along it.
+TEST_P(TrainedParts, HaveTheGradientsOfTheirLoss) {
+  const auto model = load(GetParam().model, {options_of(GetParam().name)}, /*training=*/true);
+  int64_t found = 0;
+  for (const auto& [path, gradient] : gradients_of(*model)) {
+    nn::Entry& entry = *model->parameters().find(path);
+    EXPECT_TRUE(entry.adapter) << path;
+    const double slope = gradient.square().sum().item<double>();
+    if (slope < 0.25) continue;  // what fp32 leaves of smaller differences is noise
+    ++found;
+    const at::NoGradGuard no_gradient;
+    const Tensor before = entry.shard.clone(), step = gradient * (3e-4 / std::sqrt(slope));
+    double ends[2];
+    for (const int side : {0, 1}) {
+      entry.shard.copy_(before + step * (side == 0 ? -1.0 : 1.0));
+      entry.written();
+      ends[side] = loss_of(*model);
+    }
+    entry.shard.copy_(before);
+    entry.written();
+    const double along = (ends[1] - ends[0]) / 6e-4;
+    EXPECT_NEAR(along / std::sqrt(slope), 1.0, 2e-2) << path;
+  }
+  EXPECT_GT(found, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, TrainedParts,
+    testing::Values(Case{"{r: 2, init: random, target_modules: [q_proj], trainable_token_indices: {embed_tokens: [3, "
+                         "38], lm_head: [108]}}",
+                         "llama"},
+                    Case{"{r: 2, init: random, target_modules: [q_proj], trainable_token_indices: [3, 38]}", "gemma2"},
+                    Case{"{r: 2, init: random, target_parameters: [gate_up_proj, down_proj]}", "mixtral"},
+                    Case{"{r: 2, init: random, target_parameters: [gate_up_proj, down_proj]}", "gpt_oss"}));
+
+TEST(PartsOfAdapters, SayWhatTheyDoNotFind) {
+  const auto refused = [](const char* model, const char* yaml) {
+    return test::refusal([&] { load(model, {options_of(yaml)}); });
+  };
+  EXPECT_EQ(refused("llama", "{target_modules: [q_proj], trainable_token_indices: [3, 128]}"),
+            "lora.trainable_token_indices: 128 is not a row of model.embed_tokens, which has 128\n    give ids of its "
+            "tokens");
+  EXPECT_EQ(refused("llama", "{target_modules: [q_proj], trainable_token_indices: {wte: [3]}}"),
+            "lora.trainable_token_indices: 'wte' is not an embedding or output layer\n    for example: embed_tokens, "
+            "lm_head");
+  EXPECT_EQ(
+      refused("llama", "{target_modules: [embed_tokens], trainable_token_indices: {embed_tokens: [3]}}"),
+      "lora: trainable_token_indices and target_modules both name model.embed_tokens\n    train its rows, or adapt "
+      "it");
+  EXPECT_EQ(refused("llama", "{target_parameters: [experts.down_proj]}"),
+            "lora.target_parameters: 'experts.down_proj' finds no stacked experts\n    this model has none");
+  EXPECT_EQ(refused("mixtral", "{target_parameters: [experts.w1]}"),
+            "lora.target_parameters: 'experts.w1' finds no stacked experts\n    known: experts.down_proj, "
+            "experts.gate_up_proj");
+  EXPECT_EQ(test::refusal([] { options_of("{target_parameters: [experts.down_proj], dropout: 0.1}"); }),
+            "lora:1:21: target_parameters: does not work with use_dora, lora_bias or dropout\n    leave these out\n"
+            "1 problem in lora; nothing was run.");
+  EXPECT_EQ(test::refusal([] { options_of("{trainable_token_indices: [3, 3]}"); }),
+            "lora:1:27: trainable_token_indices: 3 is there twice\n    leave one of them out\n1 problem in lora; "
+            "nothing was run.");
+}
+
+}  // namespace
+}  // namespace easydel::models
