@@ -19,11 +19,12 @@ class BadModel : public testing::Test {
   }
   // The run's errors, without its log.
   test::Ran train(std::vector<std::pair<std::string, std::string>> environment = {}) const {
-    test::write_file(folder_ / "run.yaml",
-                     "model: {name_or_path: model}\nloader: {dtype: fp32, param_dtype: fp32, verbose: false}\nmixture: "
-                     "{informs: [{data_files: rows.jsonl}]}\n"
-                     "trainer: {total_batch_size: 2, max_training_steps: 1, max_length: 32, save_directory: "
-                     "out}\nactions: [train]\n");
+    test::write_file(
+        folder_ / "run.yaml",
+        "model: {name_or_path: model}\nloader: {dtype: fp32, param_dtype: fp32, verbose: false}\nmixture: "
+        "{informs: [{data_files: rows.jsonl}]}\n"
+        "trainer: {total_batch_size: 2, max_training_steps: 1, max_length: 32, tensorboard: false, save_directory: "
+        "out}\nactions: [train]\n");
     return test::run_program({"--quiet", "elarge", "run.yaml"},
                              {.environment = std::move(environment), .folder = folder_.path()});
   }
