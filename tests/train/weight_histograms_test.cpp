@@ -3,9 +3,14 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <vector>
 
 #include "easydel/base/files.h"
+#include "easydel/kernels/executor.h"
+#include "easydel/tensor/executor.h"
 #include "train/small_run.h"
 
 namespace easydel::train {
@@ -33,6 +38,34 @@ TEST(WeightHistograms, OfOneValueAndOfNone) {
   EXPECT_EQ(one.counts.at(0), 2);
   EXPECT_EQ(one.limits.at(0), 2);
   EXPECT_EQ(histogram_of(at::tensor({std::nanf("")})).values, 0);
+}
+
+// Several tasks read such a tensor; what they find does not depend on how many run at once.
+TEST(WeightHistograms, OfManyValuesAreThoseOfAnyNumberOfThreads) {
+  std::vector<float> values(200001);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(float(i)) * float(i % 977);
+  values[7] = INFINITY, values[70000] = std::nanf(""), values.back() = -2000;
+  const Tensor tensor = at::tensor(values);
+  const auto made = [&](int threads) {
+    const auto pool = kernels::make_pool(threads);
+    const tensor::UseExecutor here(*pool);
+    return histogram_of(tensor);
+  };
+  const Histogram one = made(1), three = made(3);
+  EXPECT_EQ(one.values, 199999);
+  EXPECT_EQ(one.min, -2000);
+  double sum = 0;
+  std::vector<int64_t> counts(64);
+  for (const float value : values) {
+    if (!std::isfinite(value)) continue;
+    sum += value;
+    ++counts[size_t(std::ranges::lower_bound(one.limits, double(value)) - one.limits.begin())];
+  }
+  EXPECT_NEAR(one.sum, sum, 1e-6 * std::abs(sum));
+  EXPECT_EQ(one.counts, counts);
+  EXPECT_EQ(one.sum, three.sum);
+  EXPECT_EQ(one.sum_of_squares, three.sum_of_squares);
+  EXPECT_EQ(one.counts, three.counts);
 }
 
 // The bytes that tensorboard's HistogramProto has for these numbers.
