@@ -63,8 +63,9 @@ class Gkd final : public Method {
     return std::make_unique<CompletionSource>(std::move(rows), std::move(options));
   }
 
-  SampledSizes sampled_sizes() const override {
-    return samples() ? train::sampled_sizes(generation_, common_) : SampledSizes();
+  std::optional<SampledSizes> sampled_sizes() const override {
+    if (!samples()) return std::nullopt;
+    return train::sampled_sizes(generation_, common_);
   }
   Batch collate(std::span<const data::Example* const> examples) const override { return labelled_batch(examples); }
   Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const override {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -137,13 +138,14 @@ class Method {
   virtual double divisor(double weight) const { return weight; }
   // Once before the first step (precomputed log-probabilities). Collective.
   virtual void examine(const Examination&) {}
-  // Of a method that samples: what its largest generation and micro-batch have.
+  // Of a method that samples: what its largest generation and micro-batch have; zeros if it does not say.
   struct SampledSizes {
     int64_t completions = 0;        // of a generation, or of the part that is sampled together
     int64_t sequences = 0;          // of a micro-batch, on all ranks
     int64_t completion_tokens = 0;  // of a sequence, at most
   };
-  virtual SampledSizes sampled_sizes() const { return {}; }
+  // Nothing: it does not sample in this run, but learns the rows themselves.
+  virtual std::optional<SampledSizes> sampled_sizes() const { return SampledSizes(); }
   // Rows that are evaluated, as examples that loss() knows: a method that samples completes prompts. `first`: how many
   // were evaluated before, which draws depend on. Collective.
   virtual std::vector<data::Example> evaluated(std::vector<data::Example> rows, const Sampler* /*sampler*/,

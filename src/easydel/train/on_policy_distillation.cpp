@@ -28,7 +28,9 @@ class OnPolicyDistillation final : public Method {
     options_.sampler_of = [who](int64_t, int64_t) { return who; };
     return std::make_unique<CompletionSource>(std::move(rows), options_);
   }
-  SampledSizes sampled_sizes() const override { return train::sampled_sizes(options_.generation, common_); }
+  std::optional<SampledSizes> sampled_sizes() const override {
+    return train::sampled_sizes(options_.generation, common_);
+  }
   Batch collate(std::span<const data::Example* const> examples) const override { return labelled_batch(examples); }
   Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const override {
     return teaching_.loss(model, batch, forwarding);

@@ -156,12 +156,12 @@ void SamplingMethod::say(std::vector<Metric> metrics, const Generation& generati
   evaluation_metrics_ = std::move(metrics);
 }
 
-Method::SampledSizes SamplingMethod::sampled_sizes() const {
+std::optional<Method::SampledSizes> SamplingMethod::sampled_sizes() const {
   const int64_t windows = keys_.window.steps_per_generation.value_or(common_.gradient_accumulation_steps);
   const int64_t each = keys_.rollouts.num_return_sequences / keys_.examples_of_prompt;
-  return {.completions = micro_batch() * windows * each,
-          .sequences = micro_batch() * each,
-          .completion_tokens = keys_.rollouts.max_completion_length};
+  return SampledSizes{.completions = micro_batch() * windows * each,
+                      .sequences = micro_batch() * each,
+                      .completion_tokens = keys_.rollouts.max_completion_length};
 }
 
 int64_t SamplingMethod::evaluated_group() const {

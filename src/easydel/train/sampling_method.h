@@ -30,7 +30,7 @@ class SamplingMethod : public Method {
   Batch collate(std::span<const data::Example* const> examples) const override;
   void examine(const Examination& of) override { folder_ = of.folder; }
   std::vector<data::Example> evaluated(std::vector<data::Example> rows, const Sampler* sampler, int64_t first) override;
-  SampledSizes sampled_sizes() const override;
+  std::optional<SampledSizes> sampled_sizes() const override;
   int64_t evaluated_per_row() const override { return keys_.examples_of_prompt > 1 ? evaluated_group() : 1; }
   void updated(const models::Model& model, int64_t step) override;
   MethodState state() const override;

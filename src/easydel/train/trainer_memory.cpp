@@ -146,10 +146,9 @@ void Trainer::plan_memory() {
     int64_t step = 0, tokens = -1;
     size_t micro = 0, example = 0;
   } longest;
-  // A method that may sample and does not learns its rows, as one that never samples.
-  const bool can_sample = parts_.trainer.facts().samples;
-  const Method::SampledSizes sizes = sampler_ ? method_->sampled_sizes() : Method::SampledSizes();
-  const bool learns_rows = !can_sample || (sampler_ && sizes.completions == 0);
+  const std::optional<Method::SampledSizes> sizes =
+      parts_.trainer.facts().samples ? method_->sampled_sizes() : std::nullopt;
+  const bool learns_rows = !sizes;
   const bool trains = training_ && config().do_train && learns_rows;
   for (int64_t step = plan_.from_step; trains && step < plan_.steps && step < plan_.from_step + 1000; ++step)
     for (size_t m = 0; const std::vector<ExampleSize>& micro : source_->sizes(step)) {
@@ -168,10 +167,10 @@ void Trainer::plan_memory() {
       ++m;
     }
   if (!learns_rows && sampler_) {
-    const int64_t length = plan_.longest + sizes.completion_tokens, ranks = std::max<int64_t>(1, ranks_.parts());
-    memory.completions = sampler_->memory_bytes(std::min(sizes.completions, Sampler::default_batch), length);
-    memory.tokens = sizes.sequences / ranks * length;
-    memory.labelled = sizes.sequences / ranks * sizes.completion_tokens;
+    const int64_t length = plan_.longest + sizes->completion_tokens, ranks = std::max<int64_t>(1, ranks_.parts());
+    memory.completions = sampler_->memory_bytes(std::min(sizes->completions, Sampler::default_batch), length);
+    memory.tokens = sizes->sequences / ranks * length;
+    memory.labelled = sizes->sequences / ranks * sizes->completion_tokens;
     memory.pairs = memory.tokens * length;
     memory.longest_pairs = length * length;
   }
