@@ -10,8 +10,8 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
-#include "easydel/models/model.h"
 #include "easydel/text/output/answer_language.h"
+#include "esurge/wrapped_model.h"
 #include "support/data.h"
 
 namespace easydel::esurge {
@@ -30,25 +30,15 @@ EngineSetup story() {
 }
 
 // A model whose pass fails if it has a certain token.
-class Trap final : public models::Model {
+class Trap final : public WrappedModel {
  public:
-  Trap(std::shared_ptr<const models::Model> inner, TokenId token) : inner_(std::move(inner)), token_(token) {}
+  Trap(std::shared_ptr<const models::Model> inner, TokenId token) : WrappedModel(std::move(inner)), token_(token) {}
   models::Outputs forward(const models::Inputs& inputs, nn::Pass& pass) const override {
     if (inputs.tokens.eq(int64_t(token_)).any().item<bool>()) throw std::bad_alloc();
-    return inner_->forward(inputs, pass);
+    return WrappedModel::forward(inputs, pass);
   }
-  const nn::Head& head() const override { return inner_->head(); }
-  int64_t layers() const override { return inner_->layers(); }
-  int64_t vocabulary() const override { return inner_->vocabulary(); }
-  int64_t max_positions() const override { return inner_->max_positions(); }
-  std::vector<nn::CacheLayer> cache_layers() const override { return inner_->cache_layers(); }
-  std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const override {
-    return inner_->make_cache(slots, length);
-  }
-  double training_flops_per_token(int64_t length) const override { return inner_->training_flops_per_token(length); }
 
  private:
-  std::shared_ptr<const models::Model> inner_;
   TokenId token_;
 };
 

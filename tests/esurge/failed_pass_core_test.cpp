@@ -4,8 +4,8 @@
 #include <map>
 #include <new>
 
-#include "easydel/models/model.h"
 #include "esurge/same_bits.h"
+#include "esurge/wrapped_model.h"
 #include "support/data.h"
 
 namespace easydel::esurge {
@@ -14,26 +14,14 @@ namespace {
 constexpr TokenId trap = 90;
 
 // A model whose pass fails at its end if it has a certain token.
-class Trapped final : public models::Model {
+class Trapped final : public WrappedModel {
  public:
-  explicit Trapped(std::shared_ptr<const models::Model> inner) : inner_(std::move(inner)) {}
+  using WrappedModel::WrappedModel;
   models::Outputs forward(const models::Inputs& inputs, nn::Pass& pass) const override {
-    models::Outputs out = inner_->forward(inputs, pass);
+    models::Outputs out = WrappedModel::forward(inputs, pass);
     if (inputs.tokens.eq(int64_t(trap)).any().item<bool>()) throw std::bad_alloc();
     return out;
   }
-  const nn::Head& head() const override { return inner_->head(); }
-  int64_t layers() const override { return inner_->layers(); }
-  int64_t vocabulary() const override { return inner_->vocabulary(); }
-  int64_t max_positions() const override { return inner_->max_positions(); }
-  std::vector<nn::CacheLayer> cache_layers() const override { return inner_->cache_layers(); }
-  std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const override {
-    return inner_->make_cache(slots, length);
-  }
-  double training_flops_per_token(int64_t length) const override { return inner_->training_flops_per_token(length); }
-
- private:
-  std::shared_ptr<const models::Model> inner_;
 };
 
 class FailedPass : public testing::TestWithParam<const char*> {};

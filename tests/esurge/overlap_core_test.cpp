@@ -8,35 +8,25 @@
 #include "easydel/base/error.h"
 #include "easydel/esurge/side_thread.h"
 #include "easydel/esurge/step_engine.h"
-#include "easydel/models/model.h"
+#include "esurge/wrapped_model.h"
 #include "support/data.h"
 
 namespace easydel::esurge {
 namespace {
 
 // Runs `during` in the pass of that number, counted from 1.
-class Watched final : public models::Model {
+class Watched final : public WrappedModel {
  public:
-  explicit Watched(std::shared_ptr<const models::Model> inner) : inner_(std::move(inner)) {}
+  using WrappedModel::WrappedModel;
   models::Outputs forward(const models::Inputs& inputs, nn::Pass& pass) const override {
     if (++passes_ == at && during) during();
-    return inner_->forward(inputs, pass);
+    return WrappedModel::forward(inputs, pass);
   }
-  const nn::Head& head() const override { return inner_->head(); }
-  int64_t layers() const override { return inner_->layers(); }
-  int64_t vocabulary() const override { return inner_->vocabulary(); }
-  int64_t max_positions() const override { return inner_->max_positions(); }
-  std::vector<nn::CacheLayer> cache_layers() const override { return inner_->cache_layers(); }
-  std::unique_ptr<nn::Cache> make_cache(int64_t slots, int64_t length) const override {
-    return inner_->make_cache(slots, length);
-  }
-  double training_flops_per_token(int64_t length) const override { return inner_->training_flops_per_token(length); }
 
   std::function<void()> during = {};
   int64_t at = 0;
 
  private:
-  std::shared_ptr<const models::Model> inner_;
   mutable int64_t passes_ = 0;
 };
 

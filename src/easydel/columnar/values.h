@@ -14,7 +14,7 @@ struct NoValue : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What becomes of bytes: a text, which they must be as UTF-8, or a text that holds them as they are.
+// How bytes are read: `text` requires UTF-8, `raw` keeps any bytes unchanged in the text of the value.
 enum class Bytes : uint8_t { text, raw };
 
 // `array` must be fully validated. Throws NoValue.

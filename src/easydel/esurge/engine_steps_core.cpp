@@ -9,8 +9,8 @@
 namespace easydel::esurge {
 namespace {
 
-// Draws from the rows as long as what is drawn is what was speculated. `accept`: what follows from the tokens is found
-// out at once.
+// Draws from the rows as long as each token drawn is the one that was speculated. `accept`: log-probabilities, text and
+// stops of the tokens are computed at once; otherwise accept() does it later.
 void choose(Draw& draw, bool accept) try {
   draw.dropped = draw.answer->ended() && !draw.request->prepared.scheduled.beams;
   if (draw.dropped) return;
@@ -167,7 +167,7 @@ void StepEngine::Parts::complete(Step& step) const {
     if (int64_t(run.tokens.size()) == entry.tokens) continue;
     const std::vector<TokenId>& tokens = step.requests[i]->answers[size_t(entry.id.choice)]->tokens();
     const auto next = size_t(entry.begin) + run.tokens.size();
-    // None has come if its request has failed; what is computed is dropped then.
+    // If its request has failed, the token is missing; any will do, because the result is dropped.
     run.tokens.push_back(next < tokens.size() ? tokens[next] : 0);
   }
 }
