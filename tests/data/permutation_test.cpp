@@ -31,6 +31,11 @@ TEST(Permutation, HasEveryIndexOnce) {
   EXPECT_THROW(Permutation(0, 1), Bug);
 }
 
+TEST(Permutation, HasAnInverse) {
+  for (const int64_t size : {1, 2, 3, 17, 1000, 4097})
+    for (int64_t i = 0; i < size; ++i) ASSERT_EQ(Permutation(size, 77).place_of(Permutation(size, 77).at(i)), i);
+}
+
 TEST(Permutation, IsAnotherForEachKey) {
   EXPECT_EQ(all_of(100, 5), all_of(100, 5));
   EXPECT_NE(all_of(100, 5), all_of(100, 6));

@@ -9,6 +9,12 @@ namespace {
 
 constexpr uint32_t rounds = 10;
 
+// A half is below 2^32, so it fits a lane of the counter.
+uint64_t drawn(uint64_t half, uint32_t round, uint64_t key) {
+  const auto word = philox({uint32_t(half), round, 0, 0}, key);
+  return uint64_t{word[1]} << 32 | word[0];
+}
+
 }  // namespace
 
 uint64_t permutation_key(uint64_t seed, Use use, std::initializer_list<uint64_t> numbers) {
@@ -26,19 +32,35 @@ Permutation::Permutation(int64_t size, uint64_t key) : key_(key), size_(uint64_t
   right_ = (size_ + left_ - 1) / left_;
 }
 
+uint64_t Permutation::once(uint64_t value) const {
+  uint64_t left = value / right_, right = value % right_;
+  for (uint32_t round = 0; round < rounds; round += 2) {
+    left = (left + drawn(right, round, key_) % left_) % left_;
+    right = (right + drawn(left, round + 1, key_) % right_) % right_;
+  }
+  return left * right_ + right;
+}
+
+uint64_t Permutation::once_back(uint64_t value) const {
+  uint64_t left = value / right_, right = value % right_;
+  for (uint32_t round = rounds; round > 0; round -= 2) {
+    right = (right + right_ - drawn(left, round - 1, key_) % right_) % right_;
+    left = (left + left_ - drawn(right, round - 2, key_) % left_) % left_;
+  }
+  return left * right_ + right;
+}
+
 int64_t Permutation::at(int64_t place) const {
   auto value = uint64_t(place);
-  do {
-    uint64_t left = value / right_, right = value % right_;
-    for (uint32_t round = 0; round < rounds; round += 2) {
-      // A half is below 2^32, so it fits a lane of the counter.
-      auto word = philox({uint32_t(right), round, 0, 0}, key_);
-      left = (left + (uint64_t{word[1]} << 32 | word[0]) % left_) % left_;
-      word = philox({uint32_t(left), round + 1, 0, 0}, key_);
-      right = (right + (uint64_t{word[1]} << 32 | word[0]) % right_) % right_;
-    }
-    value = left * right_ + right;
-  } while (value >= size_);
+  do value = once(value);
+  while (value >= size_);
+  return int64_t(value);
+}
+
+int64_t Permutation::place_of(int64_t index) const {
+  auto value = uint64_t(index);
+  do value = once_back(value);
+  while (value >= size_);
   return int64_t(value);
 }
 

@@ -17,9 +17,12 @@ uint64_t permutation_key(uint64_t seed, Use use, std::initializer_list<uint64_t>
 class Permutation {
  public:
   Permutation(int64_t size, uint64_t key);
-  int64_t at(int64_t place) const;  // place in [0, size)
+  int64_t at(int64_t place) const;        // place in [0, size)
+  int64_t place_of(int64_t index) const;  // the inverse of at()
 
  private:
+  uint64_t once(uint64_t value) const;       // the network, over all pairs
+  uint64_t once_back(uint64_t value) const;  // its inverse
   uint64_t key_;
   uint64_t size_, left_, right_;
 };
