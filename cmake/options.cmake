@@ -14,6 +14,8 @@ target_compile_definitions(easydel_options INTERFACE EASYDEL_VERSION="${PROJECT_
 if(EASYDEL_SANITIZE)
   # With sanitizers, g++ 12 warns of uninitialised members of std::regex and std::function.
   target_compile_options(easydel_options INTERFACE -Wno-maybe-uninitialized)
+  # g++ 12 ends in a segmentation fault while it propagates constants through the reference loops of kernels.
+  target_compile_options(easydel_options INTERFACE -fno-ipa-cp)
   target_compile_options(easydel_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   target_link_options(easydel_options INTERFACE -fsanitize=address,undefined)
 endif()

@@ -58,7 +58,7 @@ std::string parsed(std::string_view bytes, size_t step) {
 }
 
 template <class T>
-T read(std::string_view body) {
+T read(const std::string& body) {
   std::vector<std::string> passed_over;
   return read_request<T>(read_value(body), {}, passed_over);
 }
@@ -110,7 +110,7 @@ void check_events(std::string_view events, bool numbered) {
   }
 }
 
-void answer_response(std::string_view body) {
+void answer_response(const std::string& body) {
   const auto request = read<ResponsesRequest>(body);
   check_chat(chat_request_of(request, Value::list()));
   ResponseWriter writer(response_head(request, "m", 1, true, {}), request.fields.wants_logprobs());
@@ -127,7 +127,7 @@ void answer_response(std::string_view body) {
   check_chat(chat_request_of(request, store.history("r", "")));
 }
 
-void answer_message(std::string_view body) {
+void answer_message(const std::string& body) {
   const auto request = read<MessagesRequest>(body);
   check_chat(chat_request_of(request));
   MessageWriter writer("msg_1", "m");
@@ -137,7 +137,7 @@ void answer_message(std::string_view body) {
   parse_json(writer.object());
 }
 
-void read_body_of(uint8_t route, std::string_view body) {
+void read_body_of(uint8_t route, const std::string& body) {
   switch (route % 11) {
     case 0:
       return answer_response(body);
@@ -180,7 +180,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   try {
-    read_body_of(data[0] % 12, bytes);
+    read_body_of(data[0] % 12, std::string(bytes));
   } catch (const UserError&) {
   }
   return 0;

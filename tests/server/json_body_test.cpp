@@ -8,10 +8,18 @@
 namespace easydel::server {
 namespace {
 
-std::string read(std::string_view body, const JsonLimits& limits = {}) {
-  std::string out;
-  const std::string refused = test::refusal([&] { out = to_json(read_value(body, limits)); });
-  return out.empty() ? refused : out;
+// With and without the room that spares a copy.
+std::string read(std::string body, const JsonLimits& limits = {}) {
+  const auto once = [&] {
+    std::string out;
+    const std::string refused = test::refusal([&] { out = to_json(read_value(body, limits)); });
+    return out.empty() ? refused : out;
+  };
+  body.shrink_to_fit();
+  const std::string out = once();
+  body.reserve(body.size() + json_padding);
+  EXPECT_EQ(once(), out);
+  return out;
 }
 
 TEST(JsonBody, ReadsObjects) {
@@ -45,12 +53,20 @@ TEST(JsonBody, KeepsItsLimits) {
   EXPECT_EQ(read(R"({"a": {"b": 1, "c": 2, "d": 3}})", limits), "a: has more than 2 members");
   EXPECT_EQ(read(R"({"a": {"b": 1, "b": 2}})"), "a: 'b' is given twice\n    keep one of them");
   EXPECT_EQ(read(R"({"a": 1, "\u0061": 2})"), "'a' is given twice\n    keep one of them");
+  for (const int keys : {2, 15, 16, 17, 18, 40})  // a few are found another way than many
+    for (const int twice : {0, keys / 2, keys - 1}) {
+      std::string members;
+      for (int i = 0; i < keys; ++i) members += str(i ? ", \"k" : "\"k", i, "\": ", i);
+      EXPECT_EQ(read("{" + members + "}"), "{" + members + "}");
+      EXPECT_EQ(read(str("{", members, ", \"k", twice, "\": 0}")),
+                str("'k", twice, "' is given twice\n    keep one of them"));
+    }
   EXPECT_TRUE(read("{\"a\": " + std::string(1000000, '[') + std::string(1000000, ']') + "}")
                   .find("is nested more than 64 levels deep") != std::string::npos);
 }
 
 TEST(JsonBody, ReadsTokenIdsWithoutValues) {
-  const auto ids = [](std::string_view body) {
+  const auto ids = [](const std::string& body) {
     TokenLists tokens;
     std::string out = test::refusal([&] {
       const Value rest = read_value(body, "prompt", tokens, {.nodes = 4});

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "easydel/server/request_fields.h"
@@ -10,14 +9,14 @@
 namespace easydel::test {
 
 template <class T>
-T read(std::string_view body, bool strict = false) {
+T read(const std::string& body, bool strict = false) {
   std::vector<std::string> passed_over;
   return server::read_request<T>(server::read_value(body), {.strict = strict}, passed_over);
 }
 
 // All problems, as "path: what" a line.
 template <class T>
-std::string wrong(std::string_view body, bool strict = false) {
+std::string wrong(const std::string& body, bool strict = false) {
   try {
     read<T>(body, strict);
   } catch (const config::ConfigError& error) {

@@ -13,9 +13,9 @@ namespace {
 const std::vector<std::string> roles = {"system", "developer", "user", "assistant", "tool", "function"};
 
 struct Checker : RequestChecker {
-  void part(const Value& value, const std::string& path) const {
+  void part(const Value& value, const BodyPath& path) const {
     if (!is_map(value, path)) return;
-    const std::optional<std::string> type = text(value, "type", path, true);
+    const std::string* const type = text(value, "type", path, true);
     if (!type) return;
     // Nothing is ever fetched: parts that name a place are refused, whatever place it is.
     if (*type != "text" && *type != "refusal")
@@ -23,63 +23,63 @@ struct Checker : RequestChecker {
     text(value, type->c_str(), path, true);
   }
 
-  void content(const Value& message, const std::string& path, bool needed) const {
+  void content(const Value& message, const BodyPath& path, bool needed) const {
     const Value* const value = message.find("content");
-    const std::string at = config::join_path(path, "content");
+    const BodyPath at = path / "content";
     if (!value || value->is_null()) return needed ? wrong(at, "is required") : void();
     if (value->is_text()) return;
     if (!value->is_list()) return wrong(at, config::shown(*value) + " is not a string or a list of parts");
-    for (size_t i = 0; i < value->items.size(); ++i) part(value->items[i], str(at, "[", i, "]"));
+    for (size_t i = 0; i < value->items.size(); ++i) part(value->items[i], at[i]);
   }
 
-  void call(const Value& value, const std::string& path) const {
+  void call(const Value& value, const BodyPath& path) const {
     if (!is_map(value, path)) return;
     text(value, "id", path, false);
     const Value* const function = value.find("function");
-    const std::string at = config::join_path(path, "function");
+    const BodyPath at = path / "function";
     if (!function) return wrong(at, "is required");
     if (!is_map(*function, at)) return;
     text(*function, "name", at, true);
     const Value* const arguments = function->find("arguments");
     if (arguments && !arguments->is_text() && !arguments->is_map() && !arguments->is_null())
-      wrong(config::join_path(at, "arguments"), config::shown(*arguments) + " is not a string or an object");
+      wrong(at / "arguments", config::shown(*arguments) + " is not a string or an object");
   }
 
-  void message(const Value& value, const std::string& path) const {
+  void message(const Value& value, const BodyPath& path) const {
     if (!is_map(value, path)) return;
-    const std::optional<std::string> role = text(value, "role", path, true);
+    const std::string* const role = text(value, "role", path, true);
     if (!role) return;
     if (std::ranges::find(roles, *role) == roles.end())
-      return wrong(config::join_path(path, "role"), "'" + *role + "' is not a role", did_you_mean(*role, roles));
+      return wrong(path / "role", "'" + *role + "' is not a role", did_you_mean(*role, roles));
     const Value* const calls = value.find("tool_calls");
     const bool has_calls = calls && !calls->is_null();
     const bool has_call = value.find("function_call") && !value.find("function_call")->is_null();
     content(value, path, *role != "assistant" || (!has_calls && !has_call && !value.find("reasoning_content")));
     for (const char* name : {"name", "tool_call_id", "reasoning_content"}) text(value, name, path, false);
     if (!has_calls) return;
-    const std::string at = config::join_path(path, "tool_calls");
+    const BodyPath at = path / "tool_calls";
     if (*role != "assistant") return wrong(at, "only an assistant's message has calls");
     if (!calls->is_list()) return wrong(at, config::shown(*calls) + " is not a list");
-    for (size_t i = 0; i < calls->items.size(); ++i) call(calls->items[i], str(at, "[", i, "]"));
+    for (size_t i = 0; i < calls->items.size(); ++i) call(calls->items[i], at[i]);
   }
 
-  void tool(const Value& value, const std::string& path) const {
+  void tool(const Value& value, const BodyPath& path) const {
     if (!is_map(value, path)) return;
-    const std::optional<std::string> type = text(value, "type", path, false);
+    const std::string* const type = text(value, "type", path, false);
     if (type && *type != "function")
       return wrong(path, "tools of type '" + *type + "' are not supported", "send functions");
     const Value* const own = value.find("function");
-    const std::string at = config::join_path(path, "function");
+    const BodyPath at = path / "function";
     if (!own) return wrong(at, "is required");
     function(*own, at);
   }
 
-  void function(const Value& value, const std::string& path) const {
+  void function(const Value& value, const BodyPath& path) const {
     if (!is_map(value, path)) return;
     text(value, "name", path, true);
     text(value, "description", path, false);
     const Value* const parameters = value.find("parameters");
-    if (parameters && !parameters->is_null()) is_map(*parameters, config::join_path(path, "parameters"));
+    if (parameters && !parameters->is_null()) is_map(*parameters, path / "parameters");
   }
 };
 
@@ -89,7 +89,7 @@ void check_functions(const Value& functions, const std::string& path, config::Pr
   if (functions.is_null()) return;
   if (!functions.is_list()) return check.wrong(path, config::shown(functions) + " is not a list of functions");
   if (functions.items.size() > max_tools) return check.wrong(path, str("has more than ", max_tools, " functions"));
-  for (size_t i = 0; i < functions.items.size(); ++i) check.function(functions.items[i], str(path, "[", i, "]"));
+  for (size_t i = 0; i < functions.items.size(); ++i) check.function(functions.items[i], BodyPath(path)[i]);
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ void check_messages(const Value& messages, const std::string& path, config::Prob
   const Checker check{{problems}};
   if (!messages.is_list()) return check.wrong(path, config::shown(messages) + " is not a list of messages");
   if (messages.items.empty()) return check.wrong(path, "is empty");
-  for (size_t i = 0; i < messages.items.size(); ++i) check.message(messages.items[i], str(path, "[", i, "]"));
+  for (size_t i = 0; i < messages.items.size(); ++i) check.message(messages.items[i], BodyPath(path)[i]);
 }
 
 void check_tools(const Value& tools, const std::string& path, config::Problems& problems) {
@@ -106,7 +106,7 @@ void check_tools(const Value& tools, const std::string& path, config::Problems& 
   if (tools.is_null()) return;
   if (!tools.is_list()) return check.wrong(path, config::shown(tools) + " is not a list of tools");
   if (tools.items.size() > max_tools) return check.wrong(path, str("has more than ", max_tools, " tools"));
-  for (size_t i = 0; i < tools.items.size(); ++i) check.tool(tools.items[i], str(path, "[", i, "]"));
+  for (size_t i = 0; i < tools.items.size(); ++i) check.tool(tools.items[i], BodyPath(path)[i]);
 }
 
 void ConversationFields::settle(config::Keys& keys) {

@@ -1,5 +1,6 @@
 #include "easydel/server/json_body.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <unordered_set>
@@ -12,16 +13,44 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 constexpr std::string_view blanks = " \t\r\n";
+static_assert(json_padding >= simdjson::SIMDJSON_PADDING);
+
+// The keys that an object had so far. A few are compared one by one, which takes less time than a set of them.
+class KeysSeen {
+ public:
+  // False: the key was there before. The text must stay where it is.
+  bool add(std::string_view key) {
+    if (set_.empty() && std::ranges::find(list_, key) != list_.end()) return false;
+    if (!set_.empty() || list_.size() == most_compared) {
+      if (set_.empty()) set_.insert(list_.begin(), list_.end());
+      if (!set_.insert(key).second) return false;
+    } else {
+      list_.push_back(key);
+    }
+    ++size_;
+    return true;
+  }
+  int64_t size() const { return size_; }
+
+ private:
+  static constexpr size_t most_compared = 16;
+  std::vector<std::string_view> list_;
+  std::unordered_set<std::string_view> set_;
+  int64_t size_ = 0;
+};
 
 class BodyReader {
  public:
-  BodyReader(std::string_view body, const JsonLimits& limits) : text_(body), limits_(limits) {}
+  BodyReader(const std::string& body, const JsonLimits& limits)
+      : copy_(has_padding(body) ? std::string_view() : std::string_view(body)),
+        text_(has_padding(body) ? simdjson::padded_string_view(body) : simdjson::padded_string_view(copy_)),
+        limits_(limits) {}
 
   // `tokens` may be null.
   Value document(std::string_view tokens_key, TokenLists* tokens) {
     ondemand::parser parser;
     ondemand::document document;
-    if (text_.size() == 0) throw InvalidJson("The body is empty.");
+    if (text_.empty()) throw InvalidJson("The body is empty.");
     check_error(parser.iterate(text_).get(document));
     ondemand::json_type type = ondemand::json_type::null;
     check_error(document.type().get(type));
@@ -37,6 +66,8 @@ class BodyReader {
   }
 
  private:
+  static bool has_padding(const std::string& body) { return body.capacity() >= body.size() + json_padding; }
+
   static void check_error(simdjson::error_code error) {
     switch (error) {
       case simdjson::SUCCESS:
@@ -58,13 +89,25 @@ class BodyReader {
     }
   }
 
+  // Of the value that is being read.
+  std::string path() const {
+    std::string out;
+    for (const Step& step : steps_) {
+      if (step.key.data())
+        out += str(out.empty() ? "" : ".", step.key);
+      else
+        out += str("[", step.index, "]");
+    }
+    return out;
+  }
+
   void count_node() {
-    if (++nodes_ > limits_.nodes) refuse(path_, str("the body has more than ", limits_.nodes, " values"));
+    if (++nodes_ > limits_.nodes) refuse(path(), str("the body has more than ", limits_.nodes, " values"));
   }
 
   Value node(ondemand::value& value, int depth) {
     count_node();
-    if (depth > limits_.depth) refuse(path_, str("is nested more than ", limits_.depth, " levels deep"));
+    if (depth > limits_.depth) refuse(path(), str("is nested more than ", limits_.depth, " levels deep"));
     std::string_view token = value.raw_json_token();
     switch (token[0]) {
       case '{': {
@@ -109,38 +152,35 @@ class BodyReader {
 
   Value items(ondemand::array& array, int depth) {
     Value out = Value::list();
-    const size_t length = path_.size();
     for (auto&& item : array) {
       ondemand::value child;
       check_error(item.get(child));
-      path_ += str("[", out.items.size(), "]");
+      steps_.push_back({.index = out.items.size()});
       out.items.push_back(node(child, depth));
-      path_.resize(length);
+      steps_.pop_back();
     }
     return out;
   }
 
   Value members(ondemand::object& object, int depth) {
     Value out = Value::map();
-    std::unordered_set<std::string> seen;
-    const size_t length = path_.size();
+    KeysSeen seen;
     for (auto&& item : object) {
       ondemand::field field;
       check_error(std::move(item).get(field));
       std::string_view key;
       check_error(field.unescaped_key().get(key));
-      if (int64_t(seen.size()) >= limits_.keys) refuse(path_, str("has more than ", limits_.keys, " members"));
-      if (!seen.emplace(key).second) refuse(path_, str("'", key, "' is given twice"), "keep one of them");
-      if (length > 0) path_ += '.';
-      path_ += key;
+      if (seen.size() >= limits_.keys) refuse(path(), str("has more than ", limits_.keys, " members"));
+      if (!seen.add(key)) refuse(path(), str("'", key, "' is given twice"), "keep one of them");
+      steps_.push_back({.key = key});
       if (tokens_ && depth == 1 && key == tokens_key_ && begins_with_ids(field.value())) {
         read_ids(field.value());
       } else {
-        std::string name(key);
         Value child = node(field.value(), depth);
-        out.entries.emplace_back(std::move(name), std::move(child));
+        if (out.entries.empty()) out.entries.reserve(2);  // as most messages have
+        out.entries.emplace_back(key, std::move(child));
       }
-      path_.resize(length);
+      steps_.pop_back();
     }
     return out;
   }
@@ -169,14 +209,13 @@ class BodyReader {
     ondemand::array array;
     check_error(value.get_array().get(array));
     if (!tokens_->nested) return read_list(array);
-    const size_t length = path_.size();
     for (auto&& item : array) {
       count_node();
       ondemand::array inner;
-      path_ += str("[", tokens_->lists.size(), "]");
-      if (item.get_array().get(inner)) refuse(path_, "is not a list of token ids");
+      steps_.push_back({.index = tokens_->lists.size()});
+      if (item.get_array().get(inner)) refuse(path(), "is not a list of token ids");
       read_list(inner);
-      path_.resize(length);
+      steps_.pop_back();
     }
   }
 
@@ -185,15 +224,20 @@ class BodyReader {
     for (auto&& item : array) {
       int64_t id = 0;
       if (item.get_int64().get(id) || id < 0 || id > std::numeric_limits<int32_t>::max())
-        refuse(str(path_, "[", ids.size(), "]"), "is not a token id");
+        refuse(str(path(), "[", ids.size(), "]"), "is not a token id");
       ids.push_back(int32_t(id));
     }
     tokens_->lists.push_back(std::move(ids));
   }
 
-  simdjson::padded_string text_;
+  simdjson::padded_string copy_;
+  simdjson::padded_string_view text_;
   JsonLimits limits_;
-  std::string path_;
+  struct Step {                 // from a value into one that it holds
+    std::string_view key = {};  // of an object; null: of a list
+    size_t index = 0;
+  };
+  std::vector<Step> steps_;
   std::string_view tokens_key_;
   TokenLists* tokens_ = nullptr;
   int64_t nodes_ = 0;
@@ -201,11 +245,11 @@ class BodyReader {
 
 }  // namespace
 
-Value read_value(std::string_view body, const JsonLimits& limits) {
+Value read_value(const std::string& body, const JsonLimits& limits) {
   return BodyReader(body, limits).document("", nullptr);
 }
 
-Value read_value(std::string_view body, std::string_view tokens_key, TokenLists& tokens, const JsonLimits& limits) {
+Value read_value(const std::string& body, std::string_view tokens_key, TokenLists& tokens, const JsonLimits& limits) {
   return BodyReader(body, limits).document(tokens_key, &tokens);
 }
 

@@ -11,26 +11,26 @@ namespace {
 
 struct MessageChecker : RequestChecker {
   // A text or a list of text blocks.
-  void texts(const Value& value, const std::string& path) const {
+  void texts(const Value& value, const BodyPath& path) const {
     if (value.is_text()) return;
     if (!value.is_list()) return wrong(path, config::shown(value) + " is not a string or a list of blocks");
-    for (size_t i = 0; i < value.items.size(); ++i) text_block(value.items[i], str(path, "[", i, "]"));
+    for (size_t i = 0; i < value.items.size(); ++i) text_block(value.items[i], path[i]);
   }
 
-  void text_block(const Value& value, const std::string& path) const {
+  void text_block(const Value& value, const BodyPath& path) const {
     if (!is_map(value, path)) return;
-    const std::optional<std::string> type = text(value, "type", path, true);
+    const std::string* const type = text(value, "type", path, true);
     if (!type) return;
     // Nothing is ever fetched: blocks that name a place are refused, whatever place it is.
     if (*type != "text") return wrong(path, "blocks of type '" + *type + "' are not supported here", "send text");
     text(value, "text", path, true);
   }
 
-  void block(const Value& value, bool assistant, const std::string& path) const {
+  void block(const Value& value, bool assistant, const BodyPath& path) const {
     const std::string type = text_of(value, "type");
     if (!assistant && type == "tool_result") {
       text(value, "tool_use_id", path, true);
-      if (const Value* const content = member(value, "content")) texts(*content, config::join_path(path, "content"));
+      if (const Value* const content = member(value, "content")) texts(*content, path / "content");
     } else if (assistant && type == "tool_use") {
       text(value, "id", path, true);
       text(value, "name", path, true);
@@ -42,24 +42,23 @@ struct MessageChecker : RequestChecker {
     }
   }
 
-  void message(const Value& value, const std::string& path) const {
+  void message(const Value& value, const BodyPath& path) const {
     if (!is_map(value, path)) return;
-    const std::optional<std::string> role = text(value, "role", path, true);
+    const std::string* const role = text(value, "role", path, true);
     if (!role) return;
     if (*role != "user" && *role != "assistant")
-      return wrong(config::join_path(path, "role"), "'" + *role + "' is not user or assistant",
+      return wrong(path / "role", "'" + *role + "' is not user or assistant",
                    *role == "system" ? "give the system message as 'system'" : "");
     const Value* const content = member(value, "content");
-    const std::string at = config::join_path(path, "content");
+    const BodyPath at = path / "content";
     if (!content) return wrong(at, "is required");
     if (!content->is_list()) return texts(*content, at);
-    for (size_t i = 0; i < content->items.size(); ++i)
-      block(content->items[i], *role == "assistant", str(at, "[", i, "]"));
+    for (size_t i = 0; i < content->items.size(); ++i) block(content->items[i], *role == "assistant", at[i]);
   }
 
-  void tool(const Value& value, const std::string& path) const {
+  void tool(const Value& value, const BodyPath& path) const {
     if (!is_map(value, path)) return;
-    const std::optional<std::string> type = text(value, "type", path, false);
+    const std::string* const type = text(value, "type", path, false);
     if (type && *type != "custom")
       return wrong(path, "tools of type '" + *type + "' are not supported", "send functions, which the client runs");
     text(value, "name", path, true);
@@ -69,7 +68,7 @@ struct MessageChecker : RequestChecker {
 
   void thinking(const Value& value) const {
     if (value.is_null() || !is_map(value, "thinking")) return;
-    const std::optional<std::string> type = text(value, "type", "thinking", true);
+    const std::string* const type = text(value, "type", "thinking", true);
     if (type && *type != "enabled" && *type != "disabled" && *type != "adaptive")
       wrong("thinking.type", "'" + *type + "' is not enabled, adaptive or disabled");
     const Value* const budget = member(value, "budget_tokens");
@@ -81,7 +80,7 @@ struct MessageChecker : RequestChecker {
     if (output_config.is_null() || !is_map(output_config, "output_config")) return;
     const Value* const format = object(output_config, "format", "output_config", false);
     if (!format) return;
-    const std::optional<std::string> type = text(*format, "type", "output_config.format", true);
+    const std::string* const type = text(*format, "type", "output_config.format", true);
     if (type && *type != "json_schema") return wrong("output_config.format.type", "'" + *type + "' is not json_schema");
     object(*format, "schema", "output_config.format", true);
   }
@@ -186,11 +185,11 @@ void MessagesFields::settle(config::Keys& keys) {
     keys.refuse("messages", config::shown(messages) + " is not a list of messages");
   else if (messages.items.empty())
     keys.refuse("messages", "is empty");
-  for (size_t i = 0; i < messages.items.size(); ++i) check.message(messages.items[i], str("messages[", i, "]"));
+  for (size_t i = 0; i < messages.items.size(); ++i) check.message(messages.items[i], BodyPath("messages")[i]);
   if (!system.is_null()) check.texts(system, "system");
   if (tools.is_list()) {
     if (tools.items.size() > max_tools) return keys.refuse("tools", str("has more than ", max_tools, " tools"));
-    for (size_t i = 0; i < tools.items.size(); ++i) check.tool(tools.items[i], str("tools[", i, "]"));
+    for (size_t i = 0; i < tools.items.size(); ++i) check.tool(tools.items[i], BodyPath("tools")[i]);
   } else if (!tools.is_null()) {
     keys.refuse("tools", config::shown(tools) + " is not a list of tools");
   }

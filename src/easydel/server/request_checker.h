@@ -2,7 +2,6 @@
 // path.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,20 +11,41 @@
 
 namespace easydel::server {
 
+// Where a value stands in a body. It becomes a text only for an error: making the texts of all values takes longer than
+// parsing the body. What a path was made of must outlive it.
+class BodyPath {
+ public:
+  BodyPath(std::string_view path) : step_(path) {}
+  BodyPath(const std::string& path) : step_(path) {}
+  BodyPath(const char* path) : step_(path) {}
+
+  BodyPath operator/(std::string_view member) const { return {this, member, 0}; }
+  BodyPath operator[](size_t item) const { return {this, {}, item}; }
+  std::string text() const;  // "messages[2].content"
+
+ private:
+  BodyPath(const BodyPath* parent, std::string_view member, size_t item)
+      : parent_(parent), step_(member), item_(item) {}
+
+  const BodyPath* parent_ = nullptr;
+  std::string_view step_;  // no data: an item of a list
+  size_t item_ = 0;
+};
+
 struct RequestChecker {
   config::Problems& problems;
 
-  void wrong(const std::string& path, std::string what, std::string remedy = "") const {
-    problems.add(path, Place{}, std::move(what), std::move(remedy));
+  void wrong(const BodyPath& path, std::string what, std::string remedy = "") const {
+    problems.add(path.text(), Place{}, std::move(what), std::move(remedy));
   }
-  bool is_map(const Value& value, const std::string& path) const {
+  bool is_map(const Value& value, const BodyPath& path) const {
     if (!value.is_map()) wrong(path, config::shown(value) + " is not an object");
     return value.is_map();
   }
-  // The text of a member; nothing and a problem if it is not one. An absent member is a problem if it is needed.
-  std::optional<std::string> text(const Value& map, std::string_view name, const std::string& path, bool needed) const;
+  // The text of a member; null and a problem if it is not one. An absent member is a problem if it is needed.
+  const std::string* text(const Value& map, std::string_view name, const BodyPath& path, bool needed) const;
   // The member if it is an object; null and a problem otherwise. An absent member is a problem if it is needed.
-  const Value* object(const Value& map, std::string_view name, const std::string& path, bool needed) const;
+  const Value* object(const Value& map, std::string_view name, const BodyPath& path, bool needed) const;
 };
 
 // The member's text; empty if there is none.

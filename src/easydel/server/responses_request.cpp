@@ -29,31 +29,31 @@ std::string type_of_item(const Value& item) {
 
 struct ItemChecker : RequestChecker {
   // A text or a list of parts that are texts.
-  void texts(const Value& item, std::string_view name, const std::string& path, bool needed) const {
-    const std::string at = config::join_path(path, name);
+  void texts(const Value& item, std::string_view name, const BodyPath& path, bool needed) const {
+    const BodyPath at = path / name;
     const Value* const value = member(item, name);
     if (!value) return needed ? wrong(at, "is required") : void();
     if (value->is_text()) return;
     if (!value->is_list()) return wrong(at, config::shown(*value) + " is not a string or a list of parts");
-    for (size_t i = 0; i < value->items.size(); ++i) part(value->items[i], str(at, "[", i, "]"));
+    for (size_t i = 0; i < value->items.size(); ++i) part(value->items[i], at[i]);
   }
 
-  void part(const Value& value, const std::string& path) const {
+  void part(const Value& value, const BodyPath& path) const {
     if (!is_map(value, path)) return;
-    const std::optional<std::string> type = text(value, "type", path, true);
+    const std::string* const type = text(value, "type", path, true);
     if (!type) return;
     // Nothing is ever fetched: parts that name a place are refused, whatever place it is.
     if (!is_text_part(*type)) return wrong(path, "parts of type '" + *type + "' are not supported", "send text");
     text(value, *type == "refusal" ? "refusal" : "text", path, true);
   }
 
-  void item(const Value& value, const std::string& path) const {
+  void item(const Value& value, const BodyPath& path) const {
     if (!is_map(value, path)) return;
     const std::string type = type_of_item(value);
     if (type == "message") {
-      const std::optional<std::string> role = text(value, "role", path, true);
+      const std::string* const role = text(value, "role", path, true);
       if (role && std::ranges::find(item_roles, *role) == item_roles.end())
-        wrong(config::join_path(path, "role"), "'" + *role + "' is not a role", "system, developer, user or assistant");
+        wrong(path / "role", "'" + *role + "' is not a role", "system, developer, user or assistant");
       texts(value, "content", path, true);
     } else if (type == "function_call") {
       for (const char* name : {"call_id", "name", "arguments"}) text(value, name, path, true);
@@ -64,16 +64,16 @@ struct ItemChecker : RequestChecker {
       texts(value, "summary", path, false);
       texts(value, "content", path, false);
     } else if (type.empty()) {
-      wrong(config::join_path(path, "type"), "is required");
+      wrong(path / "type", "is required");
     } else {
       wrong(path, "items of type '" + type + "' are not supported",
             "send messages, function_call, function_call_output and reasoning");
     }
   }
 
-  void tool(const Value& value, const std::string& path) const {
+  void tool(const Value& value, const BodyPath& path) const {
     if (!is_map(value, path)) return;
-    const std::optional<std::string> type = text(value, "type", path, true);
+    const std::string* const type = text(value, "type", path, true);
     if (!type) return;
     if (*type != "function")
       return wrong(path, "tools of type '" + *type + "' are not supported", "send functions, which the client runs");
@@ -86,7 +86,7 @@ struct ItemChecker : RequestChecker {
     if (text_field.is_null() || !is_map(text_field, "text")) return;
     const Value* const format = object(text_field, "format", "text", false);
     if (!format) return;
-    const std::optional<std::string> type = text(*format, "type", "text.format", true);
+    const std::string* const type = text(*format, "type", "text.format", true);
     if (!type || *type == "text" || *type == "json_object") return;
     if (*type != "json_schema")
       return wrong("text.format.type", "'" + *type + "' is not text, json_object or json_schema");
@@ -222,20 +222,20 @@ void ResponsesFields::settle(config::Keys& keys) {
   const ItemChecker check{{keys.problems()}};
   if (input.is_list()) {
     if (input.items.empty()) keys.refuse("input", "is empty", "give a text or items");
-    for (size_t i = 0; i < input.items.size(); ++i) check.item(input.items[i], str("input[", i, "]"));
+    for (size_t i = 0; i < input.items.size(); ++i) check.item(input.items[i], BodyPath("input")[i]);
   } else if (!input.is_text()) {
     keys.refuse("input", config::shown(input) + " is not a text or a list of items");
   }
   if (tools.is_list()) {
     if (tools.items.size() > max_tools) return keys.refuse("tools", str("has more than ", max_tools, " tools"));
-    for (size_t i = 0; i < tools.items.size(); ++i) check.tool(tools.items[i], str("tools[", i, "]"));
+    for (size_t i = 0; i < tools.items.size(); ++i) check.tool(tools.items[i], BodyPath("tools")[i]);
   } else if (!tools.is_null()) {
     keys.refuse("tools", config::shown(tools) + " is not a list of tools");
   }
   if (!is_wrong(keys, "tools")) read_tool_choice(tool_choice, tools, "tool_choice", keys.problems());
   check.format(text);
   if (!reasoning.is_null() && check.is_map(reasoning, "reasoning")) {
-    const std::optional<std::string> effort = check.text(reasoning, "effort", "reasoning", false);
+    const std::string* const effort = check.text(reasoning, "effort", "reasoning", false);
     if (effort && std::ranges::find(efforts, *effort) == efforts.end())
       check.wrong("reasoning.effort", "'" + *effort + "' is not none, minimal, low, medium, high or xhigh");
   }
