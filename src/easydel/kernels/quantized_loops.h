@@ -21,87 +21,137 @@ struct ByteLoops {
 
   // Packs one row of the left side.
   static void pack_row(const QuantizedStep& step, Input x, int64_t row, int8_t* codes, int32_t* sums, float* scale) {
-    using W = Wide<V>;
-    const auto at = [&](int64_t i) {
-      return x.dtype == DType::f32 ? W::load(static_cast<const float*>(x.at(row)) + i, step.k - i)
-                                   : W::load(static_cast<const bf16*>(x.at(row)) + i, step.k - i);
-    };
-    using M = WideMath<V>;
-    W most = W::zero(), spoiled = W::zero();  // x - x is a NaN where x is not finite
-    for (int64_t i = 0; i < step.k; i += lanes) {
-      const W x_i = at(i);
-      most = M::max(M::abs(x_i), most), spoiled = spoiled + (x_i - x_i);
-    }
-    const float size = M::top(most);
-    const bool finite = M::sum(spoiled) == 0, zero = finite && size < 0x1p-100f;
-    *scale = finite ? (zero ? 0 : size / 127) : std::bit_cast<float>(0x7fc00000u);
-    if (!finite || zero) {
-      std::memset(codes, 0, size_t(step.padded_k));
-      std::memset(sums, 0, size_t(step.groups) * sizeof(int32_t));
-      return;
-    }
-    const W factor = W::set(127 / size), top = W::set(127);
-    for (int64_t g = 0, i = 0; g < step.groups; ++g) {
-      W sum = W::zero();  // of at most 131072 codes: exact
-      for (const int64_t end = std::min(step.k, (g + 1) * step.group); i < end; i += lanes) {
-        const W code = M::max(W::zero() - top, M::min(top, M::round(at(i) * factor)));
-        code.store_exact(codes + i);
-        sum = sum + code;
-      }
-      sums[g] = int32_t(M::sum(sum));
-    }
-    const int64_t written = round_up(step.k, lanes);
-    std::memset(codes + written, 0, size_t(step.padded_k - written));
+    if (x.dtype == DType::f32)
+      pack(step, static_cast<const float*>(x.at(row)), codes, sums, scale);
+    else
+      pack(step, static_cast<const bf16*>(x.at(row)), codes, sums, scale);
   }
 
   // Rows [first, first + rows) of one panel.
   static void multiply(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows) {
+    if (step.result.y.dtype == DType::f32)
+      multiply_to<float>(step, panel, first, rows);
+    else
+      multiply_to<bf16>(step, panel, first, rows);
+  }
+
+ private:
+  static constexpr int64_t row_ints = panel_columns / width * D::ints;
+
+  template <class T>
+  static void pack(const QuantizedStep& step, const T* x, int8_t* codes, int32_t* sums, float* scale) {
+    using W = Wide<V>;
+    using M = WideMath<V>;
+    // Independent chains, whose order changes no bit: maxima, NaN or not, and exact sums.
+    constexpr int chains = 4;
+    const int64_t k = step.k, groups = step.groups, group = step.group;
+    W most[chains], spoiled[chains];  // x - x is a NaN where x is not finite
+    for (int c = 0; c < chains; ++c) most[c] = spoiled[c] = W::zero();
+    const auto look = [&](int c, W x_i) {
+      most[c] = M::max(M::abs(x_i), most[c]), spoiled[c] = spoiled[c] + (x_i - x_i);
+    };
+    int64_t i = 0;
+    for (; i + chains * lanes <= k; i += chains * lanes)
+#pragma GCC unroll 4
+      for (int c = 0; c < chains; ++c) look(c, W::load(x + i + c * lanes));
+    for (; i < k; i += lanes) look(0, W::load(x + i, k - i));
+    for (int c = 1; c < chains; ++c) most[0] = M::max(most[c], most[0]), spoiled[0] = spoiled[0] + spoiled[c];
+    const float size = M::top(most[0]);
+    const bool finite = M::sum(spoiled[0]) == 0, zero = finite && size < 0x1p-100f;
+    *scale = finite ? (zero ? 0 : size / 127) : std::bit_cast<float>(0x7fc00000u);
+    if (!finite || zero) {
+      std::memset(codes, 0, size_t(step.padded_k));
+      std::memset(sums, 0, size_t(groups) * sizeof(int32_t));
+      return;
+    }
+    // The product with the largest x is 127 or the next number, which rounds to 127.
+    const W factor = W::set(127 / size);
+    i = 0;
+    for (int64_t g = 0; g < groups; ++g) {
+      W sum[chains];  // of at most 131072 codes: exact
+      for (int c = 0; c < chains; ++c) sum[c] = W::zero();
+      const auto round = [&](int c, int64_t at, W x_i) {
+        const W code = M::round(x_i * factor);
+        code.store_exact(codes + at);
+        sum[c] = sum[c] + code;
+      };
+      const int64_t end = std::min(k, (g + 1) * group);
+      for (; i + chains * lanes <= end; i += chains * lanes)
+#pragma GCC unroll 4
+        for (int c = 0; c < chains; ++c) round(c, i + c * lanes, W::load(x + i + c * lanes));
+      for (; i < end; i += lanes) round(0, i, W::load(x + i, k - i));
+      for (int c = 1; c < chains; ++c) sum[0] = sum[0] + sum[c];
+      sums[g] = int32_t(M::sum(sum[0]));
+    }
+    const int64_t written = round_up(k, lanes);
+    std::memset(codes + written, 0, size_t(step.padded_k - written));
+  }
+
+  template <class T>
+  static void multiply_to(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows) {
     thread_local Scratch<float> floats_of_thread;
     thread_local Scratch<int32_t> sums_of_thread;
-    constexpr int64_t row_ints = panel_columns / width * D::ints, piece = 512;
+    constexpr int64_t piece = 512;
     float* const c = floats_of_thread.at_least(rows * panel_columns);
     int32_t* const sums = sums_of_thread.at_least(rows * row_ints);
-    std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
+    if (step.padded_k == 0) {
+      std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
+      return ProductLoops<V>::write_rows(step.result, panel, first, rows, c);
+    }
     for (int64_t g = 0; g < step.groups; ++g) {
       const uint8_t* const scales = step.group_at(panel, g);
       const int64_t length = step.length_of(g), k_step = rows <= block_rows ? length : piece;
       for (int64_t k0 = 0; k0 < length; k0 += k_step)
-        for (int64_t r = 0; r < rows; r += max_rows)
-          some_rows(std::min<int64_t>(max_rows, rows - r), step.x + (first + r) * step.padded_k + g * step.group + k0,
-                    step.padded_k, scales + scale_bytes + k0 * panel_columns, step.block, std::min(k_step, length - k0),
+        for (int64_t r = 0; r < rows; r += max_rows) {
+          const int64_t count = std::min<int64_t>(max_rows, rows - r);
+          some_rows(count, step.x + (first + r) * step.padded_k + g * step.group + k0, step.padded_k,
+                    scales + scale_bytes + k0 * panel_columns, step.block, std::min(k_step, length - k0),
                     sums + r * row_ints, k0 == 0);
-      for (int64_t r = 0; r < rows; ++r) {
-        const int32_t offset = step.x_sums[(first + r) * step.groups + g] * 128;
-        for (int64_t v = 0; v * width < panel_columns; ++v) {
-          float* const to = c + r * panel_columns + v * width;
-          const F scale = V::load(reinterpret_cast<const float*>(scales) + v * width);
-          V::store(to, V::fma(D::total(D::load(sums + r * row_ints + v * D::ints), offset), scale, V::load(to)));
+          if (k0 + k_step >= length)
+            add_group<T>(step, panel, g, first + r, count, sums + r * row_ints, c + r * panel_columns);
         }
-      }
     }
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t v = 0; v < panel_columns; v += width) {
-        float* const to = c + r * panel_columns + v;
-        V::store(to, V::mul(V::load(to), V::set1(step.x_scales[first + r])));
-      }
-    ProductLoops<V>::write_rows(step.result, panel, first, rows, c);
   }
 
- private:
+  // Adds the sums of one group to those of the groups before, in fp32, and writes the result after the last.
+  template <class T>
+  static void add_group(const QuantizedStep& step, int64_t panel, int64_t g, int64_t first, int64_t rows,
+                        const int32_t* sums, float* c) {
+    const ProductStep& result = step.result;
+    const bool last = g + 1 == step.groups;
+    const bool in_place = last && !result.bias && !result.add && (panel + 1) * panel_columns <= result.n;
+    const float* const scales = reinterpret_cast<const float*>(step.group_at(panel, g));
+    for (int64_t r = 0; r < rows; ++r) {
+      const int32_t offset = step.x_sums[(first + r) * step.groups + g] * 128;
+      T* const to = static_cast<T*>(result.y.at(first + r, panel * panel_columns));
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < panel_columns / width; ++v) {
+        float* const before = c + r * panel_columns + v * width;
+        F y = V::fma(D::total(D::load(sums + r * row_ints + v * D::ints), offset), V::load(scales + v * width),
+                     g == 0 ? V::zero() : V::load(before));
+        if (last) y = V::mul(y, V::set1(step.x_scales[first + r]));
+        if (in_place)
+          V::store(to + v * width, y);
+        else
+          V::store(before, y);
+      }
+    }
+    if (last && !in_place) ProductLoops<V>::write_rows(result, panel, first, rows, c);
+  }
+
   template <int rows = max_rows>
   static void some_rows(int64_t count, const int8_t* x, int64_t stride, const uint8_t* w, int64_t block, int64_t k,
                         int32_t* sums, bool first) {
     if constexpr (rows > 0) {
       if (count < rows) return some_rows<rows - 1>(count, x, stride, w, block, k, sums, first);
-      constexpr int64_t row_ints = panel_columns / width * D::ints;
       for (int64_t column = 0; column < panel_columns; column += vectors * width)
-        chain<rows>(x, stride, w, column, block, k, sums + column / width * D::ints, row_ints, first);
+        chain<rows>(x, stride, w, column, block, k, sums + column / width * D::ints, first);
     }
   }
 
   template <int rows>
   static void chain(const int8_t* x, int64_t stride, const uint8_t* w, int64_t column, int64_t block, int64_t k,
-                    int32_t* sums, int64_t row_ints, bool first) {
+                    int32_t* sums, bool first) {
     I sum[rows][vectors];
 #pragma GCC unroll 12
     for (int r = 0; r < rows; ++r)
@@ -113,19 +163,21 @@ struct ByteLoops {
       const int64_t c = column + v * width;
       at[v] = c / tile_columns * tile + c % tile_columns * 4;
     }
+    constexpr int unrolled = 8;  // a block has 8 or 16 steps
     for (int64_t k0 = 0; k0 < k; k0 += block, w += 2 * tile)
-      for (int64_t j = 0; j < block; j += 4, x += 4) {
-        const uint8_t* const row = w + j * tile_columns;
-        if constexpr (rows <= 4) {
-          const uint8_t* const soon = w + prefetch_distance_bytes + 2 * j * tile_columns;
+      for (int64_t j = 0; j < block; j += 4 * unrolled, x += 4 * unrolled) {
+#pragma GCC unroll 8
+        for (int u = 0; u < unrolled; ++u) {
+          const uint8_t* const row = w + (j + 4 * u) * tile_columns;
+          const uint8_t* const soon = w + prefetch_distance_bytes + 2 * (j + 4 * u) * tile_columns;
           V::prefetch(soon), V::prefetch(soon + 64);
-        }
-        // Row by row: then no more of x than four bytes of one row is in a register.
-        const auto low = D::bytes(row + at[0]), high = D::bytes(row + at[1]);
+          // Row by row: then no more of x than four bytes of one row is in a register.
+          const auto low = D::bytes(row + at[0]), high = D::bytes(row + at[1]);
 #pragma GCC unroll 12
-        for (int r = 0; r < rows; ++r) {
-          sum[r][0] = D::add(sum[r][0], low, x + r * stride);
-          sum[r][1] = D::add(sum[r][1], high, x + r * stride);
+          for (int r = 0; r < rows; ++r) {
+            sum[r][0] = D::add(sum[r][0], low, x + r * stride + 4 * u);
+            sum[r][1] = D::add(sum[r][1], high, x + r * stride + 4 * u);
+          }
         }
       }
 #pragma GCC unroll 12
