@@ -1,7 +1,10 @@
 #include "easydel/base/sha256.h"
 
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
 
 #include <vector>
 
@@ -11,6 +14,15 @@ namespace easydel::files {
 namespace {
 
 EVP_MD_CTX* context_of(const std::shared_ptr<void>& context) { return static_cast<EVP_MD_CTX*>(context.get()); }
+
+std::string hex_of(const unsigned char* bytes, unsigned int count) {
+  std::string out;
+  for (unsigned int i = 0; i < count; ++i) {
+    out += "0123456789abcdef"[bytes[i] >> 4];
+    out += "0123456789abcdef"[bytes[i] & 15];
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -26,11 +38,25 @@ std::string Sha256::hex() {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int bytes = 0;
   check(EVP_DigestFinal_ex(context_of(context_), digest, &bytes) == 1, "libcrypto: SHA-256 failed");
-  std::string out;
-  for (unsigned int i = 0; i < bytes; ++i) {
-    out += "0123456789abcdef"[digest[i] >> 4];
-    out += "0123456789abcdef"[digest[i] & 15];
-  }
+  return hex_of(digest, bytes);
+}
+
+std::string hmac_sha256(std::string_view key, std::string_view message) {
+  unsigned char code[EVP_MAX_MD_SIZE];
+  unsigned int bytes = 0;
+  check(HMAC(EVP_sha256(), key.data(), int(key.size()), reinterpret_cast<const unsigned char*>(message.data()),
+             message.size(), code, &bytes) != nullptr,
+        "libcrypto: HMAC failed");
+  return hex_of(code, bytes);
+}
+
+bool equal_secrets(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::string random_bytes(size_t count) {
+  std::string out(count, '\0');
+  check(RAND_bytes(reinterpret_cast<unsigned char*>(out.data()), int(count)) == 1, "there are no random bytes");
   return out;
 }
 

@@ -1,9 +1,11 @@
-// SHA-256 of bytes that come in pieces. files.h has it of a text and of a file.
+// SHA-256 of bytes that come in pieces, and what proves that a secret is known. files.h has the hash of a text and of a
+// file.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace easydel::files {
 
@@ -16,5 +18,12 @@ class Sha256 {
  private:
   std::shared_ptr<void> context_;  // EVP_MD_CTX
 };
+
+// HMAC (RFC 2104) with SHA-256, 64 lower-case hex digits: whoever knows `key` has written `message`.
+std::string hmac_sha256(std::string_view key, std::string_view message);
+// In a time that depends on the sizes alone.
+bool equal_secrets(std::string_view a, std::string_view b);
+// That nobody can guess.
+std::string random_bytes(size_t count);
 
 }  // namespace easydel::files

@@ -36,6 +36,7 @@ struct RunSequence {
   // Prompt tokens from this position on have their scores computed as well.
   int64_t scored_from = std::numeric_limits<int64_t>::max();
   std::shared_ptr<const nn::LoadedAdapter> adapter = {};  // null: the model alone
+  int64_t part = 0;                                       // of the ranks: the data part that computes it
 };
 
 // The scores of one token of a sequence.
