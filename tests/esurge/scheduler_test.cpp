@@ -51,6 +51,27 @@ TEST(Scheduler, KeepsDecodingWhileALongPromptIsPrefilled) {
   }
 }
 
+TEST(Scheduler, ComputesATextWholeAndTheOldestFirst) {
+  Limits limits = with(100, 50);
+  limits.groups = {};
+  limits.config.shared_text_tokens = 40;
+  limits.config.prefix_caching = false;
+  Engine engine(limits);
+  std::vector<RequestId> texts;
+  for (const int64_t size : {30, 90, 10, 5, 30, 40}) texts.push_back(engine.add(request_of(prompt(size, size), 1)));
+  const auto sizes = [&](const StepPlan& plan) {
+    std::vector<int64_t> out;
+    for (const RequestId id : texts) out.push_back(engine.tokens_of(plan, id));
+    return out;
+  };
+  using Sizes = std::vector<int64_t>;
+  EXPECT_EQ(sizes(engine.step()), (Sizes{30, 0, 10, 0, 0, 0})) << "what still fits shares the step";
+  EXPECT_EQ(sizes(engine.step()), (Sizes{0, 90, 0, 0, 0, 0})) << "a longer text has a step of its own";
+  EXPECT_EQ(sizes(engine.step()), (Sizes{0, 0, 0, 5, 30, 0}));
+  EXPECT_EQ(sizes(engine.step()), (Sizes{0, 0, 0, 0, 0, 40}));
+  EXPECT_THROW(engine.add(request_of(prompt(101, 9), 1)), Bug);
+}
+
 TEST(Scheduler, GivesAShortPromptItsFirstTokenBesideALongOne) {
   for (const int64_t budget : {64, 33, 256}) {
     Engine engine(with(budget));

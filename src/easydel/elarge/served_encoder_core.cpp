@@ -1,6 +1,4 @@
 // Models that embed or classify whole texts, as the server takes them.
-#include <ATen/ops/tensor.h>
-
 #include <algorithm>
 #include <charconv>
 #include <span>
@@ -24,45 +22,24 @@ using server::ClassActivation;
 
 class EncoderBehindServer final : public server::ServedEncoder {
  public:
-  explicit EncoderBehindServer(std::shared_ptr<const models::Model> model) : model_(std::move(model)) {
-    classifies = model_->task() == models::Task::sequence_classification;
-    vocabulary = model_->vocabulary();
-    if (classifies) return;
-    spec_ = models::read_embedding(*model_);
-    pools_prompt = spec_.pools_prompt;
+  EncoderBehindServer(const models::Model& model, esurge::EngineSetup setup) : engine_(std::move(setup)) {
+    classifies = model.task() == models::Task::sequence_classification;
+    vocabulary = model.vocabulary();
+    if (!classifies) pools_prompt = models::read_embedding(model).pools_prompt;
   }
 
   std::vector<server::Vector> encode(std::span<const server::EncodedText> texts) override {
-    const at::NoGradGuard no_gradient;
-    std::vector<int64_t> ids, types, prompts, begins = {0};
+    std::vector<esurge::Request> requests;
     for (const server::EncodedText& text : texts) {
-      ids.insert(ids.end(), text.ids.begin(), text.ids.end());
-      types.insert(types.end(), text.type_ids.begin(), text.type_ids.end());
-      types.resize(ids.size());
-      begins.push_back(int64_t(ids.size()));
-      prompts.push_back(text.prompt_tokens);
+      esurge::Request& request = requests.emplace_back();
+      request.prompt = text.ids;
+      request.pooled = esurge::PooledPrompt{text.type_ids, text.prompt_tokens};
     }
-    nn::Pass pass = nn::Pass::over(begins);
-    models::Inputs inputs{at::tensor(ids, at::kLong).to(model_->device())};
-    if (std::ranges::count(types, 0) != std::ssize(types))
-      inputs.token_types = at::tensor(types, at::kLong).to(model_->device());
-    const Tensor hidden = model_->forward(inputs, pass).hidden;
-    const Tensor scores = classifies ? model_->class_head()->scores(hidden, inputs.tokens, pass)
-                          : pools_prompt
-                              ? models::embeddings(spec_, hidden, inputs.tokens, pass)
-                              : models::embeddings_after_prompts(spec_, hidden, inputs.tokens, pass, prompts);
-    const Tensor rows = scores.to(at::kCPU, at::kFloat).contiguous();
-    std::vector<server::Vector> out;
-    for (int64_t row = 0; row < rows.size(0); ++row) {
-      const float* const begin = rows.const_data_ptr<float>() + row * rows.size(1);
-      out.emplace_back(begin, begin + rows.size(1));
-    }
-    return out;
+    return engine_.encode(std::move(requests));
   }
 
  private:
-  const std::shared_ptr<const models::Model> model_;
-  models::EmbeddingSpec spec_;
+  esurge::Engine engine_;
 };
 
 std::vector<std::string> labels_of(const models::Model& model) {
@@ -163,7 +140,10 @@ server::ServedModel served_encoder(std::shared_ptr<const models::Model> model,
   out.fingerprint = fingerprint(*model, formats_of(config));
   out.config = config.esurge;
   out.tokenizer = std::move(tokenizer);
-  auto encoder = std::make_shared<EncoderBehindServer>(model);
+  esurge::EngineSetup setup{
+      .model = model, .config = config.esurge, .pools_only = true, .fingerprint = out.fingerprint};
+  if (!setup.config.max_model_len && out.max_model_len > 0) setup.config.max_model_len = out.max_model_len;
+  auto encoder = std::make_shared<EncoderBehindServer>(*model, std::move(setup));
   if (encoder->classifies) {
     encoder->labels = labels_of(*model);
     encoder->class_activation = class_activation(*model);

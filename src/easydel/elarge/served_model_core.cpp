@@ -61,6 +61,8 @@ std::string formats_of(const Config& config) {
 esurge::EngineSetup engine_setup(std::shared_ptr<const models::Model> model,
                                  std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config) {
   esurge::EngineSetup setup{.model = std::move(model), .tokenizer = std::move(tokenizer), .config = config.esurge};
+  const models::Task task = setup.model->task();
+  setup.pools_only = task == models::Task::base || task == models::Task::sequence_classification;
   setup.draft = draft_model(*setup.model, config);
   setup.fingerprint = fingerprint(*setup.model, formats_of(config));
   return setup;

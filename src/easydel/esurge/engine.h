@@ -58,6 +58,10 @@ class Engine {
   // Log-probabilities of continuations, in the order of the requests, with the bits of generation::Scorer whatever else
   // runs. UserError: one of them cannot be scored; none is then.
   std::vector<generation::TokenScores> score(const std::vector<generation::ScoreRequest>& requests);
+  // The vectors of texts, in their order, with the bits of each text alone, whatever else runs: embeddings, or scores
+  // of classes (Request::pooled is set if it is not). UserError: one of them cannot be pooled, and none is then;
+  // std::runtime_error: one has failed.
+  std::vector<std::vector<float>> encode(std::vector<Request> texts);
   // The results as they come; returning false aborts the request. Called on the caller's thread. Returns the last one.
   RequestOutput stream(Request request, const std::function<bool(const RequestOutput& output)>& on_output);
 

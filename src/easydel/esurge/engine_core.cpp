@@ -274,7 +274,7 @@ std::vector<RequestOutput> Engine::generate(std::vector<Request> requests) {
   std::vector<RequestId> ids;
   try {
     for (Request& request : requests) {
-      if (!request.continuation) request.sampling.output_kind = OutputKind::final_only;
+      if (!request.continuation && !request.pooled) request.sampling.output_kind = OutputKind::final_only;
       const auto box = boxes.emplace_back(std::make_shared<Mailbox>(OutputKind::final_only));
       ids.push_back(
           parts_->steps.add(std::move(request), [box](RequestOutput output) { box->put(std::move(output)); }));
@@ -302,6 +302,18 @@ std::vector<generation::TokenScores> Engine::score(const std::vector<generation:
     if (output.scores->each.size() < requests[out.size()].continuation.size())
       refuse("score", str("request ", out.size() + 1, " was aborted"));
     out.push_back(std::move(*output.scores));
+  }
+  return out;
+}
+
+std::vector<std::vector<float>> Engine::encode(std::vector<Request> texts) {
+  for (Request& text : texts)
+    if (!text.pooled) text.pooled.emplace();
+  std::vector<std::vector<float>> out;
+  for (RequestOutput& output : generate(std::move(texts))) {
+    if (!output.error.empty()) throw std::runtime_error(output.error);
+    if (!output.vector) throw std::runtime_error("the text was aborted");
+    out.push_back(std::move(*output.vector));
   }
   return out;
 }

@@ -8,6 +8,21 @@
 #include "easydel/esurge/context.h"
 
 namespace easydel::esurge {
+namespace {
+
+void settle_whole_texts(EngineOptions& options, const EsurgeConfig& config, const ModelLimits& model) {
+  constexpr int64_t default_text_tokens = 8192, default_shared_tokens = 4096;
+  if (!config.max_model_len) options.max_model_len = model.max_positions.value_or(default_text_tokens);
+  SchedulerConfig& scheduler = options.scheduler;
+  scheduler.max_num_batched_tokens =
+      config.max_num_batched_tokens.value_or(std::max(default_shared_tokens, options.max_model_len));
+  scheduler.shared_text_tokens = std::min(default_shared_tokens, scheduler.max_num_batched_tokens);
+  // A text is there for one step, and keeps nothing.
+  scheduler.max_num_seqs = std::max(config.max_num_seqs, *scheduler.shared_text_tokens);
+  scheduler.prefix_caching = false;
+}
+
+}  // namespace
 
 int64_t EngineOptions::longest_sequence() const {
   const int64_t step = scheduler.max_num_batched_tokens * scheduler.steps_in_flight;
@@ -20,6 +35,10 @@ int64_t EngineOptions::longest_sequence() const {
 }
 
 std::vector<std::string> EngineOptions::facts() const {
+  if (scheduler.shared_text_tokens)
+    return {str("texts of up to ", std::min(max_model_len, scheduler.max_num_batched_tokens),
+                " tokens, each computed whole"),
+            str("several share a step of up to ", *scheduler.shared_text_tokens, " tokens")};
   std::vector<std::string> out = {
       str("context of ", max_model_len, " tokens"), str("up to ", scheduler.max_num_seqs, " sequences at once"),
       str("steps of up to ", scheduler.max_num_batched_tokens, " tokens", step_tokens_measured ? " (measured)" : ""),
@@ -34,6 +53,7 @@ std::vector<std::string> EngineOptions::facts() const {
 
 std::string EngineOptions::describe() const {
   const std::vector<std::string> all = facts();
+  if (scheduler.shared_text_tokens) return join(all, ", ");
   return join({all.begin(), all.begin() + 3}, ", ") + "; " + join({all.begin() + 3, all.end()}, "; ");
 }
 
@@ -76,6 +96,7 @@ EngineOptions engine_options(const EsurgeConfig& config, const ModelLimits& mode
   scheduler.steps_in_flight = overlapped ? 2 : 1;
   scheduler.idle_reset_seconds = config.idle_reset_seconds;
   scheduler.idle_reset_min_interval = config.idle_reset_min_interval;
+  if (model.whole_texts) settle_whole_texts(out, config, model);
   return out;
 }
 

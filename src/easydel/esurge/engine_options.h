@@ -18,6 +18,7 @@ namespace easydel::esurge {
 struct ModelLimits {
   CacheLayout layout = {};                    // with the section's page_size
   std::optional<int64_t> max_positions = {};  // nullopt: as many as wanted
+  bool whole_texts = false;                   // nothing is generated: each text is computed whole, and keeps no pages
 };
 
 struct EngineOptions {
@@ -40,7 +41,8 @@ struct EngineOptions {
 };
 
 // UserError: limits that contradict each other or the model, or too little memory. Without max_num_batched_tokens a
-// step has up to 2048 tokens, or the context if that is less.
+// step has up to 2048 tokens, or the context if that is less. Whole texts may be as long as the model's positions (8192
+// without a limit) and as a step, which several share up to 4096 tokens.
 EngineOptions engine_options(const EsurgeConfig& config, const ModelLimits& model, const FreeMemory& memory);
 
 // Sets the tokens of a step to what this machine computes well: the smallest power of two from 64 to 4096 whose tokens

@@ -1,9 +1,12 @@
 // How a step is computed.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
+#include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/esurge/pooled_text.h"
 #include "easydel/esurge/step_engine_parts.h"
 
 namespace easydel::esurge {
@@ -14,6 +17,12 @@ namespace {
 void choose(Draw& draw, bool accept) try {
   draw.dropped = draw.answer->ended() && !draw.request->prepared.scheduled.beams;
   if (draw.dropped) return;
+  if (const PooledText* const text = draw.request->pooled.get()) {
+    if (!std::ranges::all_of(text->vector(), [](float x) { return std::isfinite(x); }))
+      refuse("model", "the vector of the text is not made of numbers (NaN)");
+    draw.result.tokens = {0};
+    return;
+  }
   if (draw.request->prepared.is_scored()) {
     draw.result.tokens = {draw.request->add_score(draw.rows[0])};
     return;
@@ -141,7 +150,8 @@ void StepEngine::Parts::plan_sequences(Step& step) {
     run.known = std::max(run.prompt + answer.generated(), known);
     run.adapter = request->adapter;
     run.tables = scheduler.pages(entry.id).tables;
-    run.draws = entry.draws > 0 ? 1 + entry.drafts : 0;
+    run.pooled = request->pooled;
+    run.draws = entry.draws > 0 && !run.pooled ? 1 + entry.drafts : 0;
     counts.cut_prompts += entry.begin + entry.tokens < run.prompt;
     for (const std::vector<int32_t>& table : run.tables)
       counts.passed_pages = std::max(counts.passed_pages, int64_t(std::ranges::count(table, -1)));
@@ -190,7 +200,7 @@ void StepEngine::Parts::on_draw_rows(Step& step, size_t first, size_t count, std
   for (size_t i = first; i < first + count; ++i) {
     const StepEntry& entry = step.plan.entries[i];
     if (entry.draws == 0) continue;
-    const std::span<const ScoredRow> own = rows.subspan(at, size_t(1 + entry.drafts));
+    const std::span<const ScoredRow> own = rows.subspan(at, step.requests[i]->pooled ? 0 : size_t(1 + entry.drafts));
     at += own.size();
     for (int64_t c = 0; c < entry.draws; ++c) {
       LiveRequest& request = *step.requests[i];
@@ -280,7 +290,7 @@ std::vector<StepResult> StepEngine::Parts::results(Step& step) {
     for (const double seconds : measured.mask_seconds) metrics.mask_seconds.observe(seconds);
     for (const double entropy : measured.entropies) metrics.entropy.observe(entropy);
     for (const double surprise : measured.surprises) metrics.chosen_negative_logprob.observe(surprise);
-    if (draw.result.tokens.empty() || draw.request->prepared.is_scored()) continue;
+    if (draw.result.tokens.empty() || draw.request->prepared.is_scored() || draw.request->pooled) continue;
     const auto count = int64_t(draw.result.tokens.size()), tried = int64_t(draw.rows.size()) - 1;
     if (tried > 0) {
       draw.answer->verified(tried, count - 1);

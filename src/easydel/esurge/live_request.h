@@ -19,6 +19,8 @@
 
 namespace easydel::esurge {
 
+class PooledText;
+
 // How tokens are speculated: by a draft model, or by looking up what followed the same tokens earlier.
 struct DraftOptions {
   int64_t max_drafts = 0;  // for a step; 0: nothing is speculated
@@ -117,6 +119,7 @@ struct LiveRequest {
   RequestId negative_id = 0;                     // of the scheduler's request that reads the negative prompt; 0: none
   std::vector<TokenLogprobs> prompt_logprobs;    // of the tokens after the first
   generation::TokenScores scores = {};           // of the continuation
+  std::shared_ptr<PooledText> pooled = {};       // null: it is not pooled
   std::string error = {};
   std::string fingerprint = {};                           // of what answers it
   std::shared_ptr<const nn::LoadedAdapter> adapter = {};  // that it began with; null: none

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "easydel/base/error.h"
+#include "easydel/esurge/pooled_text.h"
 #include "easydel/esurge/row_logprobs.h"
 #include "easydel/generation/sampler.h"
 
@@ -183,6 +184,7 @@ LiveRequest::LiveRequest(RequestId own_id, PreparedRequest own, OnOutput listene
   unended = prepared.scheduled.choices;
   for (int64_t choice = 0; choice < unended; ++choice)
     answers.push_back(std::make_unique<Answer>(prepared, choice, tokenizer, vocabulary, lookup, measures));
+  if (prepared.is_pooled()) pooled = std::make_shared<PooledText>(prepared.scheduled.prompt, *prepared.request.pooled);
   if (prepared.is_beam_search()) beams = std::make_unique<BeamAnswers>(prepared, tokenizer);
   if (prepared.is_guided())
     guided = std::make_unique<GuidedRows>(prepared.scheduled.choices, prepared.config.guidance_scale);
@@ -314,7 +316,9 @@ RequestOutput LiveRequest::output(double now) {
   out.request_id = prepared.request.request_id;
   out.prompt = prepared.prompt;
   out.prompt_token_ids = prepared.scheduled.prompt;
-  if (prepared.is_scored()) {
+  if (pooled) {
+    if (out.finished && error.empty() && !pooled->vector().empty()) out.vector = pooled->vector();
+  } else if (prepared.is_scored()) {
     out.scores = scores;
     for (const float each : scores.each) out.scores->logprob += double(each);
   } else {

@@ -24,6 +24,7 @@ class LoadedAdapter;
 namespace easydel::esurge {
 
 using text::TokenId;
+class PooledText;
 
 // Tokens of one sequence that a step computes.
 struct RunSequence {
@@ -37,6 +38,9 @@ struct RunSequence {
   int64_t scored_from = std::numeric_limits<int64_t>::max();
   std::shared_ptr<const nn::LoadedAdapter> adapter = {};  // null: the model alone
   int64_t part = 0;                                       // of the ranks: the data part that computes it
+  // Gets the hidden states of the tokens, and with the last one its vector; nothing is drawn then. Null: no text that
+  // is pooled.
+  std::shared_ptr<PooledText> pooled = {};
 };
 
 // The scores of one token of a sequence.
@@ -59,13 +63,15 @@ struct ModelFacts {
 
 class ModelRunner {
  public:
-  // Throws UserError as model_cache(). The model must outlive the runner.
-  ModelRunner(const models::Model& model, int64_t page_size);
+  // whole_texts: sequences are pooled texts that a pass computes whole, and no pages are kept. Throws UserError as
+  // model_cache(). The model must outlive the runner.
+  ModelRunner(const models::Model& model, int64_t page_size, bool whole_texts = false);
   ~ModelRunner();
 
   const ModelFacts& facts() const { return facts_; }
   // Goes on with another model of the same facts, which must outlive the runner. UserError: it has others.
   void use(const models::Model& model);
+  const std::string& pooling_refusal() const;  // as Pooler has it
   // Reserves addresses for the pages. Called once, before run().
   void reserve(const CacheBudget& budget);
   // The contents of a page or state, page_bytes of its group. Between two run().
@@ -74,9 +80,9 @@ class ModelRunner {
 
   using OnRows = std::function<void(std::span<const ScoredRow> rows)>;
   // Applies `before`, runs the sequences in one pass (a few, if frequencies of positions depend on lengths), applies
-  // `after`. on_prompt gets the rows of prompts, some at a time; then on_draws gets all rows that tokens are drawn
-  // from, in the order of the sequences. Those of on_prompt are valid during the call, those of on_draws as long as
-  // what run() returns lives.
+  // `after`. on_prompt gets the rows of prompts, some at a time; then on_draws, unless it is empty, gets all rows that
+  // tokens are drawn from, in the order of the sequences. Those of on_prompt are valid during the call, those of
+  // on_draws as long as what run() returns lives.
   std::shared_ptr<const void> run(std::span<const PageOp> before, std::span<const RunSequence> sequences,
                                   std::span<const PageOp> after, const OnRows& on_prompt, const OnRows& on_draws);
 

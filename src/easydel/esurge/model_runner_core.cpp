@@ -11,6 +11,7 @@
 #include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/esurge/model_cache.h"
+#include "easydel/esurge/pooled_text.h"
 #include "easydel/kernels/accumulation_order.h"
 #include "easydel/models/model.h"
 #include "easydel/nn/adapter_slots.h"
@@ -53,26 +54,38 @@ std::vector<Piece> pieces_of(const RunSequence& run, size_t index, int64_t turni
 }  // namespace
 
 struct ModelRunner::Parts {
-  Parts(const models::Model& of, int64_t page_size) : model(&of), cache(model_cache(of, page_size)) {}
+  Parts(const models::Model& of, int64_t page_size, bool whole_texts) : whole(whole_texts), model(&of), pooler(of) {
+    if (!whole)
+      cache = model_cache(of, page_size);
+    else
+      cache.layout.page_size = page_size;
+    cache.layout.check_valid();
+  }
 
   ModelFacts facts() const;
 
+  const bool whole;
   const models::Model* model;
+  Pooler pooler;
   ModelCache cache;
-  std::unique_ptr<nn::PageStorage> storage;
+  std::unique_ptr<nn::PageStorage> storage;  // null: whole texts
 
   struct Scores {
     Tensor logits;                // fp32 [rows, vocabulary]
     std::vector<ScoredRow> rows;  // they refer to the tensors
   };
   Scores score(const Tensor& hidden, std::vector<ScoredRow> rows, nn::Pass& pass) const;
+  // Makes the vectors of texts that have all their hidden states.
+  void pool(std::span<const Piece> pieces, std::span<const RunSequence> runs) const;
   // Runs the pieces, reports the rows of prompts, and appends those that tokens are drawn from to `drawn`.
   void run_pass(std::span<const Piece> pieces, std::span<const RunSequence> runs, const OnRows& on_prompt,
                 std::vector<Scores>& drawn) const;
 };
 
-ModelRunner::ModelRunner(const models::Model& model, int64_t page_size)
-    : parts_(std::make_unique<Parts>(model, page_size)), facts_(parts_->facts()) {}
+ModelRunner::ModelRunner(const models::Model& model, int64_t page_size, bool whole_texts)
+    : parts_(std::make_unique<Parts>(model, page_size, whole_texts)), facts_(parts_->facts()) {}
+
+const std::string& ModelRunner::pooling_refusal() const { return parts_->pooler.refusal(); }
 
 ModelFacts ModelRunner::Parts::facts() const {
   return {cache.layout,
@@ -87,8 +100,9 @@ ModelFacts ModelRunner::Parts::facts() const {
 ModelRunner::~ModelRunner() = default;
 
 void ModelRunner::use(const models::Model& model) {
-  model.head();
-  const ModelFacts facts = Parts(model, facts_.layout.page_size).facts();
+  if (!parts_->whole) model.head();
+  Parts parts(model, facts_.layout.page_size, parts_->whole);
+  const ModelFacts facts = parts.facts();
   const char* const remedy = "make an engine for it";
   if (facts.vocabulary != facts_.vocabulary)
     refuse(
@@ -99,9 +113,12 @@ void ModelRunner::use(const models::Model& model) {
     refuse("model", "the new weights belong to a model whose layers keep other keys and values than the engine's",
            remedy);
   parts_->model = &model;
+  parts_->pooler = parts.pooler;
 }
 
-void ModelRunner::reserve(const CacheBudget& budget) { parts_->storage = make_storage(parts_->cache, budget); }
+void ModelRunner::reserve(const CacheBudget& budget) {
+  if (!parts_->whole) parts_->storage = make_storage(parts_->cache, budget);
+}
 
 void ModelRunner::read_page(int group, int32_t page, std::span<std::byte> to) const {
   parts_->storage->read(group, page, to);
@@ -144,7 +161,9 @@ ModelRunner::Parts::Scores ModelRunner::Parts::score(const Tensor& hidden, std::
 void ModelRunner::Parts::run_pass(std::span<const Piece> pieces, std::span<const RunSequence> runs,
                                   const OnRows& on_prompt, std::vector<Scores>& drawn) const {
   std::vector<nn::PageStorage::Sequence> places;
-  std::vector<int64_t> prompts, lengths, requested, prompt_rows, draw_rows;
+  std::vector<int64_t> prompts, lengths, requested, prompt_rows, draw_rows, begins = {0};
+  std::vector<uint8_t> types;                           // of the tokens; empty: all 0
+  std::vector<std::pair<const Piece*, int64_t>> texts;  // that are pooled, and their first rows
   std::vector<ScoredRow> of_prompts, of_draws;
   int64_t total = 0, row = 0;
   for (const Piece& piece : pieces) total += piece.count;
@@ -156,9 +175,21 @@ void ModelRunner::Parts::run_pass(std::span<const Piece> pieces, std::span<const
     place.length = run.begin + piece.first, place.added = piece.count;
     for (const auto& table : run.tables) place.tables.emplace_back(table);
     to = std::copy_n(run.tokens.begin() + piece.first, piece.count, to);
+    begins.push_back(begins.back() + piece.count);
     prompts.push_back(run.prompt), lengths.push_back(piece.length);
-    const int64_t rows = std::max(piece.scores, piece.draws);
+    if (run.pooled) {
+      texts.emplace_back(&piece, row);
+      if (const std::vector<uint8_t>& own = run.pooled->asked().type_ids; !own.empty()) {
+        types.resize(size_t(begins.back()));
+        std::copy_n(own.begin() + place.length, piece.count, types.end() - piece.count);
+      }
+    }
+    const int64_t rows = run.pooled ? piece.count : std::max(piece.scores, piece.draws);
     requested.push_back(rows);
+    if (run.pooled) {
+      row += rows;
+      continue;
+    }
     for (int64_t i = piece.count - rows; i < piece.count; ++i, ++row) {
       const ScoredRow scored{piece.sequence, place.length + i, {}};
       if (i >= piece.count - piece.scores && scored.position + 1 < run.prompt)
@@ -169,23 +200,32 @@ void ModelRunner::Parts::run_pass(std::span<const Piece> pieces, std::span<const
   std::vector<std::shared_ptr<const nn::LoadedAdapter>> adapters;  // of the pieces; empty: none has one
   if (std::ranges::any_of(pieces, [&](const Piece& piece) { return runs[piece.sequence].adapter != nullptr; }))
     for (const Piece& piece : pieces) adapters.push_back(runs[piece.sequence].adapter);
-  const auto memory = storage->memory(places);
-  nn::Pass pass = nn::Pass::next(*memory, std::move(prompts));
-  pass.stream().lengths = std::move(lengths);
-  pass.stream().requested = std::move(requested);
+  models::Inputs inputs{tokens.to(model->device())};
+  if (std::ranges::count(types, 0) != std::ssize(types)) {
+    types.resize(size_t(total));
+    inputs.token_types = at::tensor(std::vector<int64_t>(types.begin(), types.end()), at::kLong).to(model->device());
+  }
+  const auto memory = whole ? nullptr : storage->memory(places);
+  nn::Pass pass = whole ? nn::Pass::over(std::move(begins)) : nn::Pass::next(*memory, std::move(prompts));
+  if (!whole) pass.stream().lengths = std::move(lengths), pass.stream().requested = std::move(requested);
   pass.stream().sequence_adapters = adapters;
   const auto rows_of = [&](const Tensor& hidden, const std::vector<int64_t>& rows) {
     return hidden.index_select(0, at::tensor(rows, at::kLong).to(hidden.device()));
   };
   Tensor hidden;
   const auto forward = [&] {
-    hidden = model->forward({.tokens = tokens.to(model->device())}, pass).hidden;
-    if (of_prompts.empty() && !of_draws.empty()) drawn.push_back(score(hidden, std::move(of_draws), pass));
+    hidden = model->forward(inputs, pass).hidden;
+    if (of_prompts.empty() && texts.empty() && !of_draws.empty())
+      drawn.push_back(score(hidden, std::move(of_draws), pass));
   };
   // With few tokens a pass is many short steps, and no torch operator that needs the thread pool.
   constexpr int64_t few = 32;
-  total <= few ? tensor::executor().hold(forward) : forward();
-  if (of_prompts.empty()) return;
+  total <= few && !whole ? tensor::executor().hold(forward) : forward();
+  for (const auto& [piece, first] : texts) {
+    const RunSequence& run = runs[piece->sequence];
+    run.pooled->add(run.begin + piece->first, hidden.slice(0, first, first + piece->count));
+  }
+  if (of_prompts.empty() && texts.empty()) return;
   // The rows are not those of the pass any more.
   const auto score_apart = [&](const std::vector<int64_t>& taken, std::vector<ScoredRow> of) {
     nn::Pass apart;
@@ -208,12 +248,27 @@ void ModelRunner::Parts::run_pass(std::span<const Piece> pieces, std::span<const
   if (!of_draws.empty()) drawn.push_back(score_apart(draw_rows, std::move(of_draws)));
 }
 
+void ModelRunner::Parts::pool(std::span<const Piece> pieces, std::span<const RunSequence> runs) const {
+  std::vector<PooledText*> texts;
+  std::vector<std::shared_ptr<const nn::LoadedAdapter>> adapters;
+  bool adapted = false;
+  for (const Piece& piece : pieces) {
+    const RunSequence& run = runs[piece.sequence];
+    if (!run.pooled || !run.pooled->complete() || !run.pooled->vector().empty()) continue;
+    texts.push_back(run.pooled.get());
+    adapters.push_back(run.adapter);
+    adapted |= run.adapter != nullptr;
+  }
+  if (!adapted) adapters.clear();
+  if (!texts.empty()) pooler.pool(texts, std::move(adapters));
+}
+
 std::shared_ptr<const void> ModelRunner::run(std::span<const PageOp> before, std::span<const RunSequence> sequences,
                                              std::span<const PageOp> after, const OnRows& on_prompt,
                                              const OnRows& on_draws) {
   const c10::InferenceMode no_gradient;
-  apply(*parts_->storage, before);
-  const int64_t turning = facts_.restart_length > 0 ? 0 : facts_.turning_length;
+  if (parts_->storage) apply(*parts_->storage, before);
+  const int64_t turning = facts_.restart_length > 0 || parts_->whole ? 0 : facts_.turning_length;
   std::vector<std::vector<Piece>> passes;  // the n-th pieces of all sequences
   for (size_t s = 0; s < sequences.size(); ++s) {
     const std::vector<Piece> pieces = pieces_of(sequences[s], s, turning);
@@ -231,12 +286,16 @@ std::shared_ptr<const void> ModelRunner::run(std::span<const PageOp> before, std
     return adapter ? adapter->version() : 0;
   };
   for (std::vector<Piece>& pieces : passes) std::ranges::stable_sort(pieces, {}, adapter_of);
-  for (const std::vector<Piece>& pieces : passes) parts_->run_pass(pieces, sequences, on_prompt, kept->drawn);
-  apply(*parts_->storage, after);
+  for (const std::vector<Piece>& pieces : passes) {
+    parts_->run_pass(pieces, sequences, on_prompt, kept->drawn);
+    parts_->pool(pieces, sequences);
+  }
+  if (parts_->storage) apply(*parts_->storage, after);
   auto& rows = kept->rows;
   for (const Parts::Scores& scores : kept->drawn) rows.insert(rows.end(), scores.rows.begin(), scores.rows.end());
   std::ranges::stable_sort(rows, {}, [](const ScoredRow& row) { return std::pair{row.sequence, row.position}; });
-  if (!rows.empty()) on_draws(rows);
+  // Pooled texts have no rows, and are done all the same.
+  if (on_draws) on_draws(rows);
   return kept;
 }
 

@@ -59,6 +59,7 @@ struct PreparedRequest {
   // of this position.
   bool is_scored() const { return request.continuation.has_value(); }
   int64_t first_score() const { return prompt_tokens() - int64_t(request.continuation->size()); }
+  bool is_pooled() const { return request.pooled.has_value(); }
   bool is_end(TokenId token) const;
   bool is_beam_search() const { return config.num_beams > 1; }
   bool is_guided() const { return config.guidance_scale != 1; }
@@ -68,6 +69,13 @@ struct PreparedRequest {
   generation::Chain chain(int64_t vocabulary, const std::shared_ptr<AllowedMasks>& masks) const;
 };
 
+// Which texts an engine pools.
+struct PoolingRules {
+  bool only = false;                       // nothing is generated, and a text is computed whole in one step
+  std::optional<int64_t> max_tokens = {};  // of a text; nullopt: the context
+  std::string refusal = {};                // why the model pools none; empty: it does
+};
+
 // What requests are prepared with. Thread-safe.
 class RequestPreparer {
  public:
@@ -75,7 +83,8 @@ class RequestPreparer {
   // (models/pass_dependence.h). UserError: a tool or reasoning parser that is not known.
   RequestPreparer(std::shared_ptr<const text::Tokenizer> tokenizer, const EsurgeConfig& config, int64_t max_model_len,
                   int64_t vocabulary, generation::GenerationConfig defaults,
-                  const std::optional<std::string>& chat_template, std::string pass_dependence);
+                  const std::optional<std::string>& chat_template, std::string pass_dependence,
+                  PoolingRules pooling = {});
 
   // UserError: everything that keeps the request from being served.
   PreparedRequest prepare(Request request) const;
@@ -87,12 +96,14 @@ class RequestPreparer {
   void settle_guidance(PreparedRequest& prepared) const;  // after its prompt and max_tokens
   void settle_constraint(PreparedRequest& prepared) const;
   void prepare_scores(PreparedRequest& prepared) const;
+  void prepare_pooled(PreparedRequest& prepared) const;
 
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   EsurgeConfig config_;
   int64_t max_model_len_, vocabulary_;
   generation::GenerationConfig defaults_;
   std::string pass_dependence_;
+  PoolingRules pooling_;
   std::optional<text::ChatRenderer> renderer_;
   text::OutputFormat format_;                     // of answers to conversations
   std::unique_ptr<ConstraintCache> constraints_;  // null: there is no tokenizer

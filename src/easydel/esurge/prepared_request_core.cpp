@@ -33,6 +33,19 @@ std::vector<std::vector<int64_t>> spellings(const text::Tokenizer& tokenizer, co
   return out;
 }
 
+// Of a request that generates nothing.
+void refuse_without_effect(const Request& request, const char* what) {
+  const SamplingParams& given = request.sampling;
+  SamplingParams plain;
+  plain.priority = given.priority, plain.cache_salt = given.cache_salt;
+  plain.timeout_seconds = given.timeout_seconds, plain.adapter = given.adapter;
+  const Value all = config::write(given), needed = config::write(plain);
+  for (const auto& [key, value] : all.entries)
+    if (const Value* const other = needed.find(key); !other || to_json(*other) != to_json(value))
+      refuse(str("sampling.", key), str("has no effect on ", what), "leave it out");
+  if (request.negative_prompt) refuse("negative_prompt", str("has no effect on ", what), "leave it out");
+}
+
 uint64_t new_seed() {
   std::random_device device;
   return (uint64_t(device()) << 31) ^ device();
@@ -114,14 +127,16 @@ generation::Chain PreparedRequest::chain(int64_t vocabulary, const std::shared_p
 
 RequestPreparer::RequestPreparer(std::shared_ptr<const text::Tokenizer> tokenizer, const EsurgeConfig& config,
                                  int64_t max_model_len, int64_t vocabulary, generation::GenerationConfig defaults,
-                                 const std::optional<std::string>& chat_template, std::string pass_dependence)
+                                 const std::optional<std::string>& chat_template, std::string pass_dependence,
+                                 PoolingRules pooling)
     : tokenizer_(std::move(tokenizer)),
       config_(config),
       max_model_len_(max_model_len),
       vocabulary_(vocabulary),
       defaults_(std::move(defaults)),
-      pass_dependence_(std::move(pass_dependence)) {
-  if (!tokenizer_) return;
+      pass_dependence_(std::move(pass_dependence)),
+      pooling_(std::move(pooling)) {
+  if (!tokenizer_ || pooling_.only) return;
   constraints_ = std::make_unique<ConstraintCache>(tokenizer_, vocabulary_);
   const std::optional<std::string> own = chat_template ? chat_template : tokenizer_->chat_template();
   if (!own) return;
@@ -236,15 +251,8 @@ void RequestPreparer::settle_constraint(PreparedRequest& prepared) const {
 // The rules are those of generation/scorer.h, where max_model_len is the longest text that the model reads.
 void RequestPreparer::prepare_scores(PreparedRequest& prepared) const {
   const std::vector<TokenId>& continuation = *prepared.request.continuation;
-  SamplingParams plain, &given = prepared.request.sampling;
-  plain.priority = given.priority, plain.cache_salt = given.cache_salt;
-  plain.timeout_seconds = given.timeout_seconds, plain.adapter = given.adapter;
-  const Value all = config::write(given), needed = config::write(plain);
-  for (const auto& [key, value] : all.entries)
-    if (const Value* const other = needed.find(key); !other || to_json(*other) != to_json(value))
-      refuse(str("sampling.", key), "has no effect on the scores of a continuation", "leave it out");
-  if (prepared.request.negative_prompt)
-    refuse("negative_prompt", "has no effect on the scores of a continuation", "leave it out");
+  const SamplingParams& given = prepared.request.sampling;
+  refuse_without_effect(prepared.request, "the scores of a continuation");
   if (!pass_dependence_.empty())
     refuse("continuation",
            str("the engine cannot score it with the bits of the model's forward, because ", pass_dependence_),
@@ -265,7 +273,39 @@ void RequestPreparer::prepare_scores(PreparedRequest& prepared) const {
   scheduled.priority = given.priority;
   scheduled.root.salt = given.cache_salt.value_or("");
   scheduled.max_cached_tokens = prepared.first_score();
-  given.output_kind = OutputKind::final_only;
+  prepared.request.sampling.output_kind = OutputKind::final_only;
+}
+
+void RequestPreparer::prepare_pooled(PreparedRequest& prepared) const {
+  const SamplingParams& given = prepared.request.sampling;
+  refuse_without_effect(prepared.request, "the vector of a text");
+  if (prepared.request.continuation)
+    refuse("continuation", "a request gives a vector or scores a continuation, not both", "give one of them");
+  if (!pooling_.refusal.empty()) throw UserError("pooled", "this model's texts cannot be pooled: " + pooling_.refusal);
+  if (!pooling_.only && !pass_dependence_.empty())
+    refuse("pooled", str("the engine cannot pool it with the bits of the model's forward, because ", pass_dependence_),
+           "use an engine that pools alone (EngineSetup::pools_only)");
+  std::vector<TokenId>& prompt = prepared.scheduled.prompt = tokens_of(prepared.request.prompt);
+  const auto size = int64_t(prompt.size());
+  if (prompt.empty()) refuse("prompt", "has no tokens", "give at least one token");
+  if (size > max_model_len_)
+    refuse("prompt", str("has ", size, " tokens; the engine reads at most ", max_model_len_),
+           "raise esurge.max_model_len, if the model has the positions");
+  if (pooling_.max_tokens && size > *pooling_.max_tokens)
+    refuse("prompt",
+           str("has ", size, " tokens, which one step computes whole; a step has at most ", *pooling_.max_tokens),
+           "shorten the text, or raise esurge.max_num_batched_tokens");
+  check_ids(prompt, "prompt", vocabulary_);
+  PooledPrompt& pooled = *prepared.request.pooled;
+  if (!pooled.type_ids.empty() && int64_t(pooled.type_ids.size()) != size)
+    refuse("pooled", str("has ", pooled.type_ids.size(), " type ids for ", size, " tokens"), "give one for each token");
+  check(pooled.prompt_tokens >= 0, "pooled: a prompt of ", pooled.prompt_tokens, " tokens before the text");
+  SchedulerRequest& scheduled = prepared.scheduled;
+  scheduled.max_tokens = 1;  // it ends with its last token
+  scheduled.priority = given.priority;
+  scheduled.root.salt = given.cache_salt.value_or("");
+  scheduled.max_cached_tokens = 0;  // the index has no hidden states
+  prepared.request.sampling.output_kind = OutputKind::final_only;
 }
 
 PreparedRequest RequestPreparer::prepare(Request request) const {
@@ -273,6 +313,13 @@ PreparedRequest RequestPreparer::prepare(Request request) const {
   out.request = std::move(request);
   // Parameters that C++ code has set were not checked by anybody.
   out.request.sampling = read_sampling_params(config::write(out.request.sampling));
+  if (out.request.pooled) {
+    prepare_pooled(out);
+    return out;
+  }
+  if (pooling_.only)
+    refuse("model", "this engine makes vectors of whole texts, and generates and scores nothing",
+           "ask for a vector (pooled), or serve a causal language model");
   if (out.request.continuation) {
     prepare_scores(out);
     return out;

@@ -48,6 +48,8 @@ void RequestDocument::settle(config::Keys& keys) {
     if (!given.is_null() && !given.as_string() && !(given.is_list() && whole_numbers(given)))
       keys.refuse(key, "is neither text nor a list of token ids", R"(give such as "Hello" or [1, 15043])");
   };
+  if (pooled && continuation_token_ids)
+    keys.refuse("pooled", "a request gives a vector or scores a continuation, not both", "give one of them");
   check_prompt("prompt", prompt);
   check_prompt("negative_prompt", negative_prompt);
   if (!messages.is_null() && !is_conversation(messages))
@@ -81,6 +83,7 @@ Request read_request(const Value& document) {
   else
     out.prompt = prompt_of(in.prompt);
   if (!in.negative_prompt.is_null()) out.negative_prompt = prompt_of(in.negative_prompt);
+  if (in.pooled) out.pooled.emplace();
   if (in.continuation_token_ids) out.continuation = token_ids(*in.continuation_token_ids);
   out.sampling = std::move(in.sampling);
   out.request_id = in.request_id.value_or("");

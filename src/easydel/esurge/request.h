@@ -31,12 +31,21 @@ struct ReasoningBudget {
   text::ReasoningEnd end = {};
 };
 
+// A text that becomes one vector: the scores of its classes, if the model is a classifier, or else an embedding.
+struct PooledPrompt {
+  std::vector<uint8_t> type_ids = {};  // which of a pair of texts a token belongs to; empty: all the first
+  int64_t prompt_tokens = 0;  // of the first ones, which an embedding is not pooled from (include_prompt: false)
+};
+
 struct Request {
   Prompt prompt = {};
   // If it is given, nothing is generated: RequestOutput::scores are the log-probabilities of these tokens after the
   // prompt, by the rules of generation/scorer.h. Of `sampling` only priority, cache_salt, timeout_seconds and adapter
   // may be set.
   std::optional<std::vector<TokenId>> continuation = {};
+  // If it is given, nothing is generated: RequestOutput::vector is that of the prompt. Of `sampling` the same may be
+  // set.
+  std::optional<PooledPrompt> pooled = {};
   SamplingParams sampling = {};
   // With guidance_scale (extra_args): what answers are led away from. Nothing: the prompt's last token.
   std::optional<Prompt> negative_prompt = {};
@@ -52,8 +61,8 @@ struct Request {
 };
 
 // A request as a document: {"prompt": text or ids | "prompt_token_ids": ids | "messages": list, "tools"?: list,
-// "chat_template_kwargs"?: map, "continuation_token_ids"?: ids, "negative_prompt"?: text or ids, "sampling"?: map,
-// "request_id"?: text}. The sampling
+// "chat_template_kwargs"?: map, "continuation_token_ids"?: ids, "pooled"?: bool, "negative_prompt"?: text or ids,
+// "sampling"?: map, "request_id"?: text}. The sampling
 // parameters priority, cache_salt, timeout_seconds and adapter may also be given beside "sampling". UserError:
 // everything that is wrong.
 Request read_request(const Value& document);

@@ -17,6 +17,7 @@ struct RequestDocument {
   SamplingParams sampling = {};
   std::optional<std::string> request_id = {}, cache_salt = {}, adapter = {};
   std::optional<int64_t> priority = {};
+  bool pooled = false;
   std::optional<double> timeout_seconds = {};
 
   static constexpr auto doc = "A request to the engine.";
@@ -31,6 +32,7 @@ struct RequestDocument {
         field<&R::chat_template_kwargs>("Other variables of the chat template."),
         field<&R::continuation_token_ids>(
             "Token ids whose log-probabilities after the prompt are given, instead of an answer."),
+        field<&R::pooled>("Give the prompt's vector (an embedding, or scores of classes) instead of an answer."),
         field<&R::negative_prompt>("Negative prompt of guidance_scale, as text or as token ids; null: the prompt's "
                                    "last token."),
         field<&R::sampling>("How the answer is chosen."),

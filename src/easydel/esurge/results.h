@@ -58,6 +58,7 @@ struct RequestOutput {
   std::vector<TokenLogprobs> prompt_logprobs = {};
   std::vector<CompletionOutput> outputs = {};
   std::optional<generation::TokenScores> scores = {};  // of the request's continuation
+  std::optional<std::vector<float>> vector = {};       // of a pooled prompt
   bool finished = false;
   std::string error = {};  // of a request that failed: the whole text of the error
   bool timed_out = false;  // it was aborted by timeout_seconds

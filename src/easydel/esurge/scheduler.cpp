@@ -103,6 +103,8 @@ RequestId Scheduler::add(SchedulerRequest request) {
   if (requests() >= config_.max_requests)
     refuse("request", str("the engine has ", requests(), " requests already"),
            "try again later, or raise esurge.detokenizer_max_states");
+  check(!config_.shared_text_tokens || prompt <= config_.max_num_batched_tokens, "scheduler: a text of ", prompt,
+        " tokens, steps of ", config_.max_num_batched_tokens);
   if (request.choices > config_.max_num_seqs)
     refuse("n", str(request.choices, " choices are more than esurge.max_num_seqs ", config_.max_num_seqs),
            "ask for fewer choices, or raise esurge.max_num_seqs");

@@ -42,6 +42,9 @@ struct SchedulerConfig {
   // restart_length is computed again, and prompts longer than turning_length share pages with prompts of their own
   // length alone. 0: no limit.
   int64_t restart_length = 0, turning_length = 0;
+  // Prompts are texts that one step computes whole (the model keeps no pages): several share a step up to so many
+  // tokens, and a longer one has a step of its own. nullopt: prompts are cut into steps.
+  std::optional<int64_t> shared_text_tokens = {};
   bool check_every_step = false;  // the walk of CacheManager::check_all; also by EASYDEL_ESURGE_CHECK=1
 };
 
@@ -201,6 +204,7 @@ class Scheduler {
   void plan_generated(StepPlan& plan);
   void admit(StepPlan& plan);
   void plan_prompts(StepPlan& plan);
+  void plan_texts(std::vector<Sequence*> texts, StepPlan& plan);
   bool waits_for_prefix(Sequence& sequence);
   bool place(Sequence& sequence, int64_t tokens, int64_t drafts, StepPlan& plan);
   bool make_room(const Sequence& sequence, StepPlan& plan);

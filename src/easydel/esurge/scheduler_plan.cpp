@@ -219,11 +219,22 @@ void Scheduler::admit(StepPlan& plan) {
   }
 }
 
+// The first in turn is always in the step, so nobody is passed over for long.
+void Scheduler::plan_texts(std::vector<Sequence*> texts, StepPlan& plan) {
+  std::ranges::sort(texts, {}, [](const Sequence* s) { return std::pair{s->request->asked.priority, s->admission}; });
+  for (Sequence* s : texts) {
+    const int64_t tokens = remaining(*s);
+    if (tokens > budget_left_ || (plan.tokens > 0 && plan.tokens + tokens > *config_.shared_text_tokens)) continue;
+    check(place(*s, tokens, 0, plan), "scheduler: a text without pages has no room");
+  }
+}
+
 void Scheduler::plan_prompts(StepPlan& plan) {
   std::vector<Sequence*> prompts;
   for (Sequence* s : running_)
     if (may_run(*s) && remaining(*s) > 0 && s->seen_step != step_) prompts.push_back(s);
   if (prompts.empty() || budget_left_ == 0) return;
+  if (config_.shared_text_tokens) return plan_texts(std::move(prompts), plan);
   const auto wants = [&](const Sequence* s) {
     const int64_t threshold = config_.long_prefill_token_threshold;
     return threshold > 0 ? std::min(threshold, remaining(*s)) : remaining(*s);

@@ -34,6 +34,9 @@ struct EngineSetup {
   // Number of pages of each kind, instead of what the free memory allows.
   std::optional<int64_t> pages = std::nullopt;
   std::optional<std::string> chat_template = std::nullopt;  // instead of the tokenizer's
+  // The model embeds or classifies texts (Request::pooled), each computed whole in one step, and generates nothing. It
+  // needs no language head then, and may see both sides.
+  bool pools_only = false;
   // Of the model (elarge/fingerprint.h); empty: results have none, and there is no prefix cache on the disk.
   std::string fingerprint = {};
 };

@@ -37,7 +37,7 @@ CacheBudget take_draft_budget(EngineOptions& options, const EngineSetup& setup, 
 EngineOptions options_of(const EngineSetup& setup, ModelRunner& runner, const DraftModel* draft,
                          CacheBudget& draft_budget) {
   const ModelFacts& facts = runner.facts();
-  ModelLimits limits{facts.layout, std::nullopt};
+  ModelLimits limits{.layout = facts.layout, .whole_texts = setup.pools_only};
   if (facts.max_positions > 0) limits.max_positions = facts.max_positions;
   const FreeMemory memory = free_memory().value_or(FreeMemory{int64_t(4) << 30});
   EngineOptions options = engine_options(setup.config, limits, memory);
@@ -48,6 +48,7 @@ EngineOptions options_of(const EngineSetup& setup, ModelRunner& runner, const Dr
   }
   options.scheduler.restart_length = facts.restart_length;
   options.scheduler.turning_length = facts.turning_length;
+  if (setup.pools_only) return options;
   setup.model->head();
   runner.reserve(options.budget);
   // Where pages are given, a run is to be the same on every machine.
@@ -56,16 +57,22 @@ EngineOptions options_of(const EngineSetup& setup, ModelRunner& runner, const Dr
   return options;
 }
 
+PoolingRules pooling_of(const EngineSetup& setup, const EngineOptions& options, const ModelRunner& runner) {
+  PoolingRules rules{.only = setup.pools_only, .refusal = runner.pooling_refusal()};
+  if (setup.pools_only) rules.max_tokens = options.scheduler.max_num_batched_tokens;
+  return rules;
+}
+
 }  // namespace
 
 StepEngine::Parts::Parts(EngineSetup given)
     : setup(std::move(given)),
-      runner(*setup.model, setup.config.page_size),
+      runner(*setup.model, setup.config.page_size, setup.pools_only),
       draft(setup.draft ? std::make_unique<DraftModel>(setup.draft, setup.config.page_size) : nullptr),
       options(options_of(setup, runner, draft.get(), draft_budget)),
       preparer(setup.tokenizer, setup.config, options.max_model_len, runner.facts().vocabulary,
                generation::generation_config(setup.model->folder()), setup.chat_template,
-               models::pass_dependence(*setup.model)),
+               models::pass_dependence(*setup.model), pooling_of(setup, options, runner)),
       scheduler(options.scheduler, options.layout, options.budget) {
   if (draft) draft->reserve(draft_budget);
   info.name = setup.config.esurge_name.value_or(setup.model->folder().filename().string());
@@ -77,6 +84,7 @@ StepEngine::Parts::Parts(EngineSetup given)
     log::info("esurge: drafts by ", setup.draft->folder().filename().string(), ", ",
               draft_budget.describe(draft->layout()));
   if (setup.config.overlap_execution) side = std::make_unique<SideThread>();
+  if (setup.pools_only) return;
   drafts = {setup.config.num_speculative_tokens, setup.config.prompt_lookup_min, setup.config.prompt_lookup_max};
   if (!draft) return;
   drafts.by_model = true;
@@ -87,12 +95,13 @@ StepEngine::Parts::Parts(EngineSetup given)
 }
 
 StepEngine::StepEngine(EngineSetup setup) : parts_(std::make_unique<Parts>(std::move(setup))) {
-  if (const auto& path = parts_->setup.config.prefix_cache_path) parts_->load_prefix_cache(*path);
+  const auto& path = parts_->setup.config.prefix_cache_path;
+  if (path && !parts_->setup.pools_only) parts_->load_prefix_cache(*path);
 }
 
 StepEngine::~StepEngine() {
   const auto& path = parts_->setup.config.prefix_cache_path;
-  if (path) try {
+  if (path && !parts_->setup.pools_only) try {
       save_prefix_cache(*path);
     } catch (const std::exception& error) {
       log::warning("esurge: the prefix cache is not saved: ", error.what());

@@ -79,7 +79,11 @@ Value answer_of(const RequestOutput& output) {
     outputs.items.push_back(std::move(own));
   }
   Value out = Value::map();
-  if (output.scores)
+  if (output.vector) {
+    Value vector = Value::list();
+    for (const float one : *output.vector) vector.items.push_back(bits_of(one));
+    out.set("vector", std::move(vector));
+  } else if (output.scores)
     out.set("scores", scores_of(*output.scores));
   else
     out.set("outputs", std::move(outputs));
@@ -95,7 +99,7 @@ void read(Line& line, const std::string& text) try {
   line.arrive = step_of(fields, "arrive", 0);
   line.abort = step_of(fields, "abort", line.abort);
   line.request = esurge::read_request(fields);
-  if (line.request->continuation) return;
+  if (line.request->continuation || line.request->pooled) return;
   line.request->sampling.output_kind = esurge::OutputKind::final_only;
   line.request->sampling.return_token_ids = true;
   if (!line.request->sampling.logprobs) line.request->sampling.logprobs = 0;
