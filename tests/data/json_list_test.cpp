@@ -29,7 +29,7 @@ std::string elements_of(const std::string& text, size_t piece = 1 << 20) {
   Pieces pieces(text, piece);
   std::string out;
   try {
-    for_each_element(pieces, [&](std::string_view element, int64_t line) {
+    for_each_element(pieces, [&](std::string_view element, int64_t line, int64_t) {
       out += str(out.empty() ? "" : " ", line, "=", element);
       return true;
     });

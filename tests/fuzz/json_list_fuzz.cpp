@@ -36,7 +36,7 @@ std::optional<Value> by_elements(std::string_view text, size_t piece) {
   Pieces pieces(text, piece);
   Value out = Value::list();
   try {
-    data::for_each_element(pieces, [&](std::string_view element, int64_t) {
+    data::for_each_element(pieces, [&](std::string_view element, int64_t, int64_t) {
       out.items.push_back(parse_json(element));
       return true;
     });

@@ -44,11 +44,9 @@ void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& out)
   for (const auto& child : field.children) add_leaves(child, out);
 }
 
-}  // namespace
-
 // Runs code that calls Arrow and turns every failure, by status or by exception, into one UserError.
 template <class Action>
-auto Batches::guarded(const Action& action) const {
+auto guarded(const std::filesystem::path& file, Form form, const Action& action) {
   std::string why;
   try {
     auto result = action();
@@ -59,17 +57,31 @@ auto Batches::guarded(const Action& action) const {
   } catch (const std::exception& error) {
     why = error.what();
   }
-  refuse(file_.string(), str("cannot be read as ", form_ == Form::parquet ? "Parquet" : "Arrow", ": ", why),
+  refuse(file.string(), str("cannot be read as ", form == Form::parquet ? "Parquet" : "Arrow", ": ", why),
          "the file is broken or of another kind");
 }
 
+arrow::ipc::IpcReadOptions ipc_options() {
+  arrow::ipc::IpcReadOptions out;
+  out.memory_pool = pool();
+  out.use_threads = false;
+  return out;
+}
+
+arrow::Result<bool> is_ipc_stream(arrow::io::RandomAccessFile& source) {
+  ARROW_ASSIGN_OR_RAISE(auto magic, source.ReadAt(0, 6));
+  return std::string_view(*magic) != "ARROW1";
+}
+
+}  // namespace
+
 Batches::Batches(std::filesystem::path file, Form form, std::span<const std::string> columns, int64_t& rows_to_skip)
     : file_(std::move(file)), form_(form), rows_to_skip_(rows_to_skip) {
-  next_ = guarded([&] { return form == Form::parquet ? open_parquet(columns) : open_arrow(columns); });
+  next_ = guarded(file_, form_, [&] { return form == Form::parquet ? open_parquet(columns) : open_arrow(columns); });
 }
 
 std::shared_ptr<arrow::RecordBatch> Batches::next() {
-  return guarded([&]() -> arrow::Result<std::shared_ptr<arrow::RecordBatch>> {
+  return guarded(file_, form_, [&]() -> arrow::Result<std::shared_ptr<arrow::RecordBatch>> {
     for (;;) {
       ARROW_ASSIGN_OR_RAISE(auto batch, next_());
       before_ += std::exchange(rows_, batch ? batch->num_rows() : 0);
@@ -128,11 +140,8 @@ arrow::Result<Batches::Next> Batches::open_parquet(std::span<const std::string> 
 
 arrow::Result<Batches::Next> Batches::open_arrow(std::span<const std::string> columns) {
   ARROW_ASSIGN_OR_RAISE(auto source, opened(file_, form_));
-  arrow::ipc::IpcReadOptions options;
-  options.memory_pool = pool();
-  options.use_threads = false;
-  ARROW_ASSIGN_OR_RAISE(auto magic, source->ReadAt(0, 6));
-  const bool stream = std::string_view(*magic) != "ARROW1";
+  arrow::ipc::IpcReadOptions options = ipc_options();
+  ARROW_ASSIGN_OR_RAISE(const bool stream, is_ipc_stream(*source));
   // The schema lists the columns; the selection must be passed when the reader is opened.
   std::shared_ptr<arrow::RecordBatchReader> batches;
   if (stream) {
@@ -149,6 +158,34 @@ arrow::Result<Batches::Next> Batches::open_arrow(std::span<const std::string> co
     if (i == reader->num_record_batches()) return nullptr;
     return reader->ReadRecordBatch(i++);
   };
+}
+
+std::vector<int64_t> rows_of_groups(const std::filesystem::path& file, Form form) {
+  return guarded(file, form, [&]() -> arrow::Result<std::vector<int64_t>> {
+    std::vector<int64_t> out;
+    ARROW_ASSIGN_OR_RAISE(auto source, opened(file, form));
+    if (form == Form::parquet) {
+      const auto reader = parquet::ParquetFileReader::Open(source, parquet::ReaderProperties(pool()));
+      for (int group = 0; group < reader->metadata()->num_row_groups(); ++group)
+        out.push_back(reader->metadata()->RowGroup(group)->num_rows());
+      return out;
+    }
+    ARROW_ASSIGN_OR_RAISE(const bool stream, is_ipc_stream(*source));
+    if (!stream) {
+      ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchFileReader::Open(source, ipc_options()));
+      for (int i = 0; i < reader->num_record_batches(); ++i) {
+        ARROW_ASSIGN_OR_RAISE(const auto batch, reader->ReadRecordBatch(i));  // mapped: nothing is copied
+        out.push_back(batch->num_rows());
+      }
+      return out;
+    }
+    ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchStreamReader::Open(source, ipc_options()));
+    for (;;) {
+      ARROW_ASSIGN_OR_RAISE(const auto batch, reader->Next());
+      if (!batch) return out;
+      out.push_back(batch->num_rows());
+    }
+  });
 }
 
 }  // namespace easydel::columnar

@@ -32,8 +32,6 @@ class Batches {
   arrow::Result<Next> open_parquet(std::span<const std::string> columns);
   arrow::Result<Next> open_arrow(std::span<const std::string> columns);
   std::vector<int> choose(const arrow::Schema& schema, std::span<const std::string> columns);
-  template <class Action>
-  auto guarded(const Action& action) const;
 
   std::filesystem::path file_;
   Form form_;
@@ -43,5 +41,8 @@ class Batches {
   std::vector<int> places_;
   Next next_;
 };
+
+// The number of rows of each row group or record batch. UserError: the file is broken or of another format.
+std::vector<int64_t> rows_of_groups(const std::filesystem::path& file, Form form);
 
 }  // namespace easydel::columnar

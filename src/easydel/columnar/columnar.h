@@ -55,6 +55,8 @@ class Library {
   virtual bool read(const std::filesystem::path& file, Form form, std::span<const std::string> columns,
                     const RowSink& sink, const std::function<void(const UserError&)>& on_bad_row = {},
                     int64_t* rows_to_skip = nullptr, std::span<const std::string> raw_columns = {}) = 0;
+  // The number of rows of each row group or record batch, without decoding them. UserError as read().
+  virtual std::vector<int64_t> group_rows(const std::filesystem::path& file, Form form) = 0;
   // Parquet, or Arrow's stream format as `datasets` saves it. UserError: the disk refuses.
   virtual std::unique_ptr<Writer> write(const std::filesystem::path& file, const WriteOptions& options) = 0;
   virtual std::string version() = 0;  // of Arrow, "26.0.1"

@@ -55,6 +55,9 @@ class ArrowLibrary final : public Library {
       }
     return true;
   }
+  std::vector<int64_t> group_rows(const std::filesystem::path& file, Form form) override {
+    return rows_of_groups(file, form);
+  }
   std::unique_ptr<Writer> write(const std::filesystem::path& file, const WriteOptions& options) override {
     return open_writer(file, options);
   }

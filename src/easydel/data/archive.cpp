@@ -1,6 +1,11 @@
 #include "easydel/data/archive.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "easydel/base/error.h"
 
@@ -18,7 +23,8 @@ struct Functions {
   int (*read_support_filter_zstd)(void* archive);
   int (*read_support_format_raw)(void* archive);
   int (*read_support_format_tar)(void* archive);
-  int (*read_open_filename)(void* archive, const char* name, size_t block_bytes);
+  int (*read_open_fd)(void* archive, int descriptor, size_t block_bytes);
+  int64_t (*read_header_position)(void* archive);
   int (*read_next_header)(void* archive, void** entry);
   ssize_t (*read_data)(void* archive, void* to, size_t bytes);
   const char* (*error_string)(void* archive);
@@ -49,7 +55,8 @@ Functions loaded() {
   find(out.read_support_filter_zstd, "archive_read_support_filter_zstd");
   find(out.read_support_format_raw, "archive_read_support_format_raw");
   find(out.read_support_format_tar, "archive_read_support_format_tar");
-  find(out.read_open_filename, "archive_read_open_filename");
+  find(out.read_open_fd, "archive_read_open_fd");
+  find(out.read_header_position, "archive_read_header_position");
   find(out.read_next_header, "archive_read_next_header");
   find(out.read_data, "archive_read_data");
   find(out.error_string, "archive_error_string");
@@ -68,7 +75,8 @@ const Functions& library() {
 
 void ArchiveReader::Release::operator()(void* archive) const { library().read_free(archive); }
 
-ArchiveReader::ArchiveReader(std::filesystem::path file, Form form) : file_(std::move(file)), form_(form) {
+ArchiveReader::ArchiveReader(std::filesystem::path file, Form form, int64_t from)
+    : file_(std::move(file)), form_(form), from_(from) {
   const Functions& archive = library();
   archive_.reset(archive.read_new());
   check(archive_ != nullptr, "libarchive: no memory");
@@ -81,8 +89,18 @@ ArchiveReader::ArchiveReader(std::filesystem::path file, Form form) : file_(std:
     archive.read_support_format_raw(archive_.get());
   else
     archive.read_support_format_tar(archive_.get());
-  if (archive.read_open_filename(archive_.get(), file_.c_str(), block_bytes) < archive_warning) fail();
+  descriptor_ = ::open(file_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0 || ::lseek(descriptor_, from, SEEK_SET) != from)
+    refuse(file_.string(), str("cannot be unpacked: ", std::strerror(errno)));
+  if (archive.read_open_fd(archive_.get(), descriptor_, block_bytes) < archive_warning) fail();
 }
+
+ArchiveReader::~ArchiveReader() {
+  archive_.reset();
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+bool ArchiveReader::is_packed() const { return library().filter_code(archive_.get(), 0) != no_filter; }
 
 void ArchiveReader::fail() const {
   const char* const why = library().error_string(archive_.get());
@@ -95,10 +113,11 @@ std::optional<ArchiveReader::Member> ArchiveReader::next() {
   const int state = library().read_next_header(archive_.get(), &entry);
   if (state == archive_end) return std::nullopt;
   if (state < archive_warning) fail();
-  if (form_ == Form::single && library().filter_code(archive_.get(), 0) == no_filter)
+  if (form_ == Form::single && !is_packed())
     refuse(file_.string(), "is not packed as its name says", "name it by what it is, or download it again");
   const char* const name = library().entry_pathname(entry);
-  return Member{name ? name : "", library().entry_filetype(entry) == regular_file};
+  return Member{name ? name : "", library().entry_filetype(entry) == regular_file,
+                from_ + library().read_header_position(archive_.get())};
 }
 
 size_t ArchiveReader::read(char* to, size_t bytes) {

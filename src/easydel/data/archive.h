@@ -20,14 +20,20 @@ class ArchiveReader {
   struct Member {
     std::string name;
     bool is_file = true;
+    int64_t byte = 0;  // of its first header, in what is unpacked
   };
 
   // UserError: there is no libarchive, or the file cannot be read. With Form::single also, at next(): it is not packed.
-  ArchiveReader(std::filesystem::path file, Form form);
+  // `from`: the first byte to read, of a file that is not packed.
+  ArchiveReader(std::filesystem::path file, Form form, int64_t from = 0);
+  ~ArchiveReader();
+  ArchiveReader(const ArchiveReader&) = delete;
+  ArchiveReader& operator=(const ArchiveReader&) = delete;
 
   // Goes to the next member; nothing: the end. UserError: the file is broken or incomplete, and nothing more of it is
   // read.
   std::optional<Member> next();
+  bool is_packed() const;  // known after the first next()
   // Up to `bytes` bytes of the member; 0: its end. UserError as next().
   size_t read(char* to, size_t bytes);
 
@@ -40,6 +46,8 @@ class ArchiveReader {
 
   std::filesystem::path file_;
   Form form_;
+  int64_t from_;
+  int descriptor_ = -1;
   std::unique_ptr<void, Release> archive_;
 };
 

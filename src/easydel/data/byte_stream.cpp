@@ -20,9 +20,12 @@ constexpr size_t piece_bytes = size_t{1} << 18;
 
 class PlainBytes final : public ByteStream {
  public:
-  explicit PlainBytes(const std::filesystem::path& file)
+  explicit PlainBytes(const std::filesystem::path& file, int64_t from = 0)
       : name_(file.string()), file_(::open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (file_ < 0) refuse(name_, str("cannot read: ", std::strerror(errno)));
+    if (file_ >= 0 && (from == 0 || ::lseek(file_, from, SEEK_SET) == from)) return;
+    const int why = errno;
+    if (file_ >= 0) ::close(file_);
+    refuse(name_, str("cannot read: ", std::strerror(why)));
   }
   ~PlainBytes() override { ::close(file_); }
   PlainBytes(const PlainBytes&) = delete;
@@ -96,24 +99,25 @@ class ArchivedBytes final : public ByteStream {
 
 constexpr std::array<std::string_view, 4> endings{".bz2", ".gz", ".xz", ".zst"};
 
-bool is_compressed(const std::filesystem::path& file) {
-  return std::ranges::find(endings, file.extension().string()) != endings.end();
-}
-
 std::string_view without_return(std::string_view text) {
   return text.ends_with('\r') ? text.substr(0, text.size() - 1) : text;
 }
 
 }  // namespace
 
-std::unique_ptr<ByteStream> open_bytes(const std::filesystem::path& file) {
+bool is_packed(const std::filesystem::path& file) {
+  return std::ranges::find(endings, file.extension().string()) != endings.end();
+}
+
+std::unique_ptr<ByteStream> open_bytes(const std::filesystem::path& file, int64_t from) {
+  if (!is_packed(file)) return std::make_unique<PlainBytes>(file, from);
+  check(from == 0, "a packed file is read from byte ", from, " on");
   if (file.extension() == ".gz") return std::make_unique<GzipBytes>(file);
-  if (is_compressed(file)) return std::make_unique<ArchivedBytes>(file);
-  return std::make_unique<PlainBytes>(file);
+  return std::make_unique<ArchivedBytes>(file);
 }
 
 std::filesystem::path without_compression(const std::filesystem::path& file) {
-  return is_compressed(file) ? std::filesystem::path(file).replace_extension() : file;
+  return is_packed(file) ? std::filesystem::path(file).replace_extension() : file;
 }
 
 std::string read_all(ByteStream& stream) {
@@ -127,11 +131,16 @@ std::string read_all(ByteStream& stream) {
   return out;
 }
 
-bool for_each_line(const std::filesystem::path& file, const std::function<bool(std::string_view, int64_t)>& line) {
-  const std::unique_ptr<ByteStream> stream = open_bytes(file);
+bool for_each_line_from(const std::filesystem::path& file, int64_t byte, int64_t number,
+                        const std::function<bool(const Line&)>& take) {
+  const std::unique_ptr<ByteStream> stream = open_bytes(file, byte);
   std::vector<char> piece(piece_bytes);
   std::string begun;  // the beginning of a line whose end is not read yet
-  int64_t number = 0;
+  const auto give = [&](std::string_view text, size_t bytes) {
+    const Line line{without_return(text), number++, byte};
+    byte += int64_t(bytes);
+    return take(line);
+  };
   for (;;) {
     const size_t got = stream->read(piece.data(), piece.size());
     if (got == 0) break;
@@ -140,23 +149,27 @@ bool for_each_line(const std::filesystem::path& file, const std::function<bool(s
       const auto* const stop = static_cast<const char*>(std::memchr(at, '\n', size_t(end - at)));
       const std::string_view rest(at, size_t((stop ? stop : end) - at));
       if (begun.size() + rest.size() > max_row_bytes)
-        refuse(str(file.string(), ":", number + 1), str("the line is longer than ", max_row_bytes >> 20, " MiB"),
+        refuse(str(file.string(), ":", number), str("the line is longer than ", max_row_bytes >> 20, " MiB"),
                "a row is a line: the file has no line ends, or is of another type");
       if (!stop) {
         begun += rest;
         break;
       }
       if (begun.empty()) {
-        if (!line(without_return(rest), ++number)) return false;
+        if (!give(rest, rest.size() + 1)) return false;
       } else {
         begun += rest;
-        if (!line(without_return(begun), ++number)) return false;
+        if (!give(begun, begun.size() + 1)) return false;
         begun.clear();
       }
       at = stop + 1;
     }
   }
-  return begun.empty() || line(without_return(begun), ++number);
+  return begun.empty() || give(begun, begun.size());
+}
+
+bool for_each_line(const std::filesystem::path& file, const std::function<bool(std::string_view, int64_t)>& line) {
+  return for_each_line_from(file, 0, 1, [&](const Line& one) { return line(one.text, one.number); });
 }
 
 }  // namespace easydel::data

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 
@@ -53,8 +55,18 @@ bool read_columns(const std::filesystem::path& file, columnar::Form form, const 
   const auto take = [&](Value fields, int64_t number) {
     return sink({std::move(fields), str(file.string(), ":", number)});
   };
-  return columnar_library().read(file, form, options.fields, take, options.on_bad_row, options.rows_to_skip,
-                                 options.raw_fields);
+  // Row groups and batches before the first row are not decoded.
+  int64_t to_begin = options.begin ? options.begin->row + (options.rows_to_skip ? *options.rows_to_skip : 0) : 0;
+  const bool more = columnar_library().read(file, form, options.fields, take, options.on_bad_row,
+                                            options.begin ? &to_begin : options.rows_to_skip, options.raw_fields);
+  if (options.begin && options.rows_to_skip) *options.rows_to_skip = std::min(*options.rows_to_skip, to_begin);
+  return more;
+}
+
+std::vector<RowPlace> places_in_columns(const std::filesystem::path& file, columnar::Form form) {
+  std::vector<RowPlace> out{{}};
+  for (const int64_t rows : columnar_library().group_rows(file, form)) out.push_back({out.back().row + rows, 0, 1});
+  return out;
 }
 
 }  // namespace easydel::data

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "easydel/columnar/columnar.h"
 #include "easydel/data/rows.h"
@@ -21,5 +22,8 @@ columnar::Library& load_columnar_library(const std::filesystem::path& path);
 // As FileSource::read; a row is "file:number". Only the fields that the options ask for are read.
 bool read_columns(const std::filesystem::path& file, columnar::Form form, const ReadOptions& options,
                   const RowSink& sink);
+
+// The first row of each row group or record batch, and the number of rows at the end. UserError: see Library::read.
+std::vector<RowPlace> places_in_columns(const std::filesystem::path& file, columnar::Form form);
 
 }  // namespace easydel::data

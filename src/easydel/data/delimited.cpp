@@ -43,6 +43,18 @@ class Splitter {
     }
     return !inside_;
   }
+  // The same for a row whose fields nobody needs. A quote opens only at the beginning of a field.
+  bool pass(std::string_view line) {
+    for (size_t at = line.find('"'); at != std::string_view::npos; at = line.find('"', at + 1)) {
+      if (!inside_)
+        inside_ = at == 0 || line[at - 1] == separator_;
+      else if (at + 1 < line.size() && line[at + 1] == '"')
+        ++at;
+      else
+        inside_ = false;
+    }
+    return !inside_;
+  }
   const std::vector<Field>& fields() const { return fields_; }
 
  private:
@@ -71,27 +83,31 @@ bool read_delimited(const std::filesystem::path& file, char separator, const Rea
   Splitter splitter(separator);
   std::vector<std::string> names;
   std::string where;
-  bool whole = true;
+  bool whole = true, is_passed = false;
+  Line first;  // of the row
   size_t row_bytes = 0;
-  const bool more = for_each_line(file, [&](std::string_view line, int64_t number) {
+  const auto take = [&](const Line& one) {
+    std::string_view line = one.text;
     if (whole) {
-      where = str(file.string(), ":", number);
+      first = one;
       row_bytes = 0;
     }
     row_bytes += line.size() + 1;
     if (row_bytes > max_row_bytes)
-      refuse(where,
+      refuse(str(file.string(), ":", first.number),
              str("the row goes on for more than ", max_row_bytes >> 20, " MiB: a quote is opened and not closed"));
-    if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+    if (one.number == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
     if (whole && line.empty()) return true;
-    whole = splitter.take(line);
+    if (whole) is_passed = !names.empty() && options.will_skip();
+    whole = is_passed ? splitter.pass(line) : splitter.take(line);
     if (!whole) return true;
+    if (is_passed) return options.skips_row(first.byte, first.number);
     const std::vector<Field>& fields = splitter.fields();
     if (names.empty()) {
-      names = names_in(fields, where);
-      return true;
+      names = names_in(fields, str(file.string(), ":", first.number));
+      return options.begin == nullptr;
     }
-    if (options.skips_row()) return true;
+    where = str(file.string(), ":", first.number);
     if (fields.size() > names.size()) {
       options.bad_row({where, str("the row has ", fields.size(), " fields, the first line names ", names.size()),
                        "put quotes around a value that contains the separator"});
@@ -103,8 +119,10 @@ bool read_delimited(const std::filesystem::path& file, char separator, const Rea
       row.fields.set(names[i], there ? Value::text(fields[i].text) : Value{});
     }
     return sink(std::move(row));
-  });
-  if (!whole) refuse(where, "a quote is opened and never closed");
+  };
+  bool more = for_each_line_from(file, 0, 1, take);
+  if (options.begin) more = for_each_line_from(file, options.begin->byte, options.begin->line, take);
+  if (!whole) refuse(str(file.string(), ":", first.number), "a quote is opened and never closed");
   return more;
 }
 

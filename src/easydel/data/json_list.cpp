@@ -13,7 +13,10 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; 
 // Takes the file byte by byte and cuts it into elements.
 class Cutter {
  public:
-  explicit Cutter(const std::function<bool(std::string_view, int64_t)>& element) : element_(element) {}
+  explicit Cutter(const ElementSink& element) : element_(element) {}
+  // The first byte is that of an element.
+  Cutter(const ElementSink& element, int64_t byte, int64_t line)
+      : element_(element), state_(State::following), before_(byte), line_(line) {}
 
   // False: enough.
   bool take(std::string_view bytes) {
@@ -22,14 +25,18 @@ class Cutter {
         const size_t end = end_of_element(bytes, i);
         text_.append(bytes.substr(i, end - i));
         if (text_.size() > max_row_bytes) throw ListError{begin_line_, "an element is longer than 256 MiB"};
-        if (end == bytes.size()) return true;
+        if (end == bytes.size()) {
+          before_ += int64_t(bytes.size());
+          return true;
+        }
         if (!give()) return false;
         i = end;  // a comma or the list's end
       }
       const char c = bytes[i];
       line_ += c == '\n';
-      if (!is_blank(c) && !between(c)) return false;
+      if (!is_blank(c) && !between(c, before_ + int64_t(i))) return false;
     }
+    before_ += int64_t(bytes.size());
     return true;
   }
 
@@ -44,13 +51,13 @@ class Cutter {
     while (!text_.empty() && is_blank(text_.back())) text_.pop_back();
     state_ = State::after;
     depth_ = 0;
-    const bool more = element_(text_, begin_line_);
+    const bool more = element_(text_, begin_line_, begin_byte_);
     text_.clear();
     return more;
   }
 
   // A byte outside of the elements that is not white space.
-  bool between(char c) {
+  bool between(char c, int64_t byte) {
     switch (state_) {
       case State::before:
         if (c != '[') throw ListError{line_, "a list begins with '['"};
@@ -62,7 +69,7 @@ class Cutter {
         if (c == ']') throw ListError{line_, "a comma is followed by the end of the list"};
         if (c == ',') throw ListError{line_, "a comma without an element before it"};
         state_ = State::inside;
-        begin_line_ = line_;
+        begin_line_ = line_, begin_byte_ = byte;
         text_ = c;
         in_text_ = c == '"';
         depth_ = c == '{' || c == '[';
@@ -109,17 +116,15 @@ class Cutter {
     return bytes.size();
   }
 
-  const std::function<bool(std::string_view, int64_t)>& element_;
+  const ElementSink& element_;
   State state_ = State::before;
   std::string text_;
-  int64_t line_ = 1, begin_line_ = 1, depth_ = 0;
+  int64_t before_ = 0;  // bytes of the file before those that take() has got
+  int64_t line_ = 1, begin_line_ = 1, begin_byte_ = 0, depth_ = 0;
   bool in_text_ = false, escaped_ = false;
 };
 
-}  // namespace
-
-bool for_each_element(ByteStream& stream, const std::function<bool(std::string_view, int64_t)>& element) {
-  Cutter cutter(element);
+bool cut(ByteStream& stream, Cutter& cutter) {
   std::vector<char> piece(piece_bytes);
   for (;;) {
     const size_t got = stream.read(piece.data(), piece.size());
@@ -128,6 +133,18 @@ bool for_each_element(ByteStream& stream, const std::function<bool(std::string_v
   }
   cutter.finish();
   return true;
+}
+
+}  // namespace
+
+bool for_each_element(ByteStream& stream, const ElementSink& element) {
+  Cutter cutter(element);
+  return cut(stream, cutter);
+}
+
+bool for_each_element_from(ByteStream& stream, int64_t byte, int64_t line, const ElementSink& element) {
+  Cutter cutter(element, byte, line);
+  return cut(stream, cutter);
 }
 
 }  // namespace easydel::data

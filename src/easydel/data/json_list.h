@@ -15,8 +15,13 @@ struct ListError {
   std::string_view problem;
 };
 
-// Calls `element(text, line)` with the text of each element and the line it begins in, until it returns false. The
-// elements are not checked; the commas between them are. Throws ListError, or ByteStream's errors.
-bool for_each_element(ByteStream& stream, const std::function<bool(std::string_view, int64_t)>& element);
+// Receives the text of an element, and the line and the byte it begins at. False: enough.
+using ElementSink = std::function<bool(std::string_view text, int64_t line, int64_t byte)>;
+
+// Calls `element` for each element until it returns false. The elements are not checked; the commas between them are.
+// Throws ListError, or ByteStream's errors.
+bool for_each_element(ByteStream& stream, const ElementSink& element);
+// The same for a stream that begins with an element of a list, at this byte and line of it.
+bool for_each_element_from(ByteStream& stream, int64_t byte, int64_t line, const ElementSink& element);
 
 }  // namespace easydel::data

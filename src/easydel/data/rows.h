@@ -26,6 +26,14 @@ using RowSink = std::function<bool(Row row)>;
 // The unit of a text file that becomes a row.
 enum class SampleBy : uint8_t { line, paragraph, document };
 
+// Where a row of a file begins.
+struct RowPlace {
+  int64_t row = 0;   // from 0; bad rows count
+  int64_t byte = 0;  // of files that are read byte by byte
+  int64_t line = 1;  // of files of text
+  bool operator==(const RowPlace&) const = default;
+};
+
 struct ReadOptions {
   SampleBy sample_by = SampleBy::line;
   std::vector<std::string> fields = {};  // the requested fields; others may be null. Empty: all
@@ -34,11 +42,22 @@ struct ReadOptions {
   // Rows to pass over, bad ones among them. The reader counts them down, so that the next file goes on; it neither
   // parses nor gives them. Rows that it cannot pass over it gives as ever, and who takes them counts down. Null: none.
   int64_t* rows_to_skip = nullptr;
+  // With rows_to_skip: receives the byte and the line at which a row begins that is passed over; not of files of
+  // columns.
+  std::function<void(int64_t byte, int64_t line)> on_skipped = {};
+  // The row to begin with, by its place in a RowIndex of the file. Null: the first one.
+  const RowPlace* begin = nullptr;
   // Fields that may hold files, as images do: their bytes are kept as they are in a text's scalar.
   std::vector<std::string> raw_fields = {};
 
-  // Whether a row is passed over; counts it down.
-  bool skips_row() const { return rows_to_skip && *rows_to_skip > 0 && (--*rows_to_skip, true); }
+  bool will_skip() const { return rows_to_skip && *rows_to_skip > 0; }
+  // Whether the row that begins at this place is passed over; counts it down.
+  bool skips_row(int64_t byte, int64_t line) const {
+    if (!will_skip()) return false;
+    --*rows_to_skip;
+    if (on_skipped) on_skipped(byte, line);
+    return true;
+  }
   void bad_row(const UserError& error) const {
     if (!on_bad_row) throw error;
     on_bad_row(error);
@@ -53,6 +72,9 @@ struct FileSource {
   bool (*read)(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink);
   // Throws UserError if this program was built without the library that reads such files; nullptr: always available.
   void (*check)() = nullptr;
+  // Places that `read` can begin at without reading what is before, and the number of rows as the last one's row.
+  // nullptr: any row's place, as ReadOptions::on_skipped tells it.
+  std::vector<RowPlace> (*places)(const std::filesystem::path& file) = nullptr;
 };
 
 std::span<const FileSource> file_sources();                           // by name

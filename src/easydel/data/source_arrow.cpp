@@ -12,8 +12,12 @@ bool read_arrow(const std::filesystem::path& file, const ReadOptions& options, c
   return read_columns(file, columnar::Form::arrow, options, sink);
 }
 
+std::vector<RowPlace> arrow_places(const std::filesystem::path& file) {
+  return places_in_columns(file, columnar::Form::arrow);
+}
+
 }  // namespace
 
-extern const FileSource arrow_source{"arrow", arrow_extensions, read_arrow, [] { columnar_library(); }};
+extern const FileSource arrow_source{"arrow", arrow_extensions, read_arrow, [] { columnar_library(); }, arrow_places};
 
 }  // namespace easydel::data

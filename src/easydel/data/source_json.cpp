@@ -35,8 +35,8 @@ char first_character(const std::filesystem::path& file) {
 
 bool read_json(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
   if (first_character(file) != '[') return jsonl_source.read(file, options, sink);
-  const auto take = [&](std::string_view text, int64_t line) {
-    if (options.skips_row()) return true;
+  const auto take = [&](std::string_view text, int64_t line, int64_t byte) {
+    if (options.skips_row(byte, line)) return true;
     const std::string where = str(file.string(), ":", line);
     Value row;
     try {
@@ -54,9 +54,10 @@ bool read_json(const std::filesystem::path& file, const ReadOptions& options, co
     }
     return sink({std::move(row), where});
   };
-  const std::unique_ptr<ByteStream> stream = open_bytes(file);
+  const std::unique_ptr<ByteStream> stream = open_bytes(file, options.begin ? options.begin->byte : 0);
   try {
-    return for_each_element(*stream, take);
+    return options.begin ? for_each_element_from(*stream, options.begin->byte, options.begin->line, take)
+                         : for_each_element(*stream, take);
   } catch (const ListError& error) {
     refuse_list(file, error);
   }

@@ -14,8 +14,10 @@ namespace {
 constexpr std::array<std::string_view, 2> jsonl_extensions{".jsonl", ".ndjson"};
 
 bool read_jsonl(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
-  return for_each_line(file, [&](std::string_view line, int64_t number) {
-    if (line.find_first_not_of(" \t") == std::string_view::npos || options.skips_row()) return true;
+  const RowPlace begin = options.begin ? *options.begin : RowPlace();
+  return for_each_line_from(file, begin.byte, begin.line, [&](const Line& one) {
+    const auto& [line, number, byte] = one;
+    if (line.find_first_not_of(" \t") == std::string_view::npos || options.skips_row(byte, number)) return true;
     const std::string where = str(file.string(), ":", number);
     Value row;
     try {

@@ -12,8 +12,13 @@ bool read_parquet(const std::filesystem::path& file, const ReadOptions& options,
   return read_columns(file, columnar::Form::parquet, options, sink);
 }
 
+std::vector<RowPlace> parquet_places(const std::filesystem::path& file) {
+  return places_in_columns(file, columnar::Form::parquet);
+}
+
 }  // namespace
 
-extern const FileSource parquet_source{"parquet", parquet_extensions, read_parquet, [] { columnar_library(); }};
+extern const FileSource parquet_source{"parquet", parquet_extensions, read_parquet, [] { columnar_library(); },
+                                       parquet_places};
 
 }  // namespace easydel::data

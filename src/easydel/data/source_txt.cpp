@@ -31,36 +31,49 @@ bool is_utf8(std::string_view text, const std::filesystem::path& file, int64_t l
   return false;
 }
 
-bool read_txt(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
-  if (options.sample_by == SampleBy::document) {
-    const std::unique_ptr<ByteStream> stream = open_bytes(file);
-    std::string text = read_all(*stream);
-    return !is_utf8(text, file, 1, options) || is_blank(text) || sink(row_of(std::move(text), file, 1));
-  }
-  if (options.sample_by == SampleBy::line)
-    return for_each_line(file, [&](std::string_view line, int64_t number) {
-      if (is_blank(line) || options.skips_row()) return true;
-      return !is_utf8(line, file, number, options) || sink(row_of(std::string(line), file, number));
-    });
+bool read_document(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
+  const std::unique_ptr<ByteStream> stream = open_bytes(file);
+  std::string text = read_all(*stream);
+  if (is_blank(text) || options.skips_row(0, 1)) return true;
+  return !is_utf8(text, file, 1, options) || sink(row_of(std::move(text), file, 1));
+}
+
+bool read_paragraphs(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
   std::string paragraph;
   int64_t begin = 0;
-  bool broken = false;  // a line of the paragraph is
+  enum class State : uint8_t { outside, inside, passed_over } state = State::outside;  // passed over, or bad
   const auto give = [&] {
     const std::string text = std::exchange(paragraph, {});
-    return std::exchange(broken, false) || text.empty() || sink(row_of(text, file, begin));
+    return std::exchange(state, State::outside) != State::inside || sink(row_of(text, file, begin));
   };
-  const bool more = for_each_line(file, [&](std::string_view line, int64_t number) {
-    if (!is_utf8(line, file, number, options)) return broken = true;
-    if (is_blank(line)) return give();
-    if (paragraph.empty()) {
-      begin = number;
-    } else {
-      paragraph += '\n';
+  const RowPlace from = options.begin ? *options.begin : RowPlace();
+  const bool more = for_each_line_from(file, from.byte, from.line, [&](const Line& line) {
+    if (is_blank(line.text)) return give();
+    if (state == State::outside) {
+      begin = line.number;
+      state = options.skips_row(line.byte, line.number) ? State::passed_over : State::inside;
     }
-    paragraph += line;
+    if (state == State::passed_over) return true;
+    if (!is_utf8(line.text, file, line.number, options)) {
+      state = State::passed_over;
+      return true;
+    }
+    if (!paragraph.empty()) paragraph += '\n';
+    paragraph += line.text;
     return true;
   });
   return more && give();
+}
+
+bool read_txt(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
+  if (options.sample_by == SampleBy::document) return read_document(file, options, sink);
+  if (options.sample_by == SampleBy::paragraph) return read_paragraphs(file, options, sink);
+  const RowPlace begin = options.begin ? *options.begin : RowPlace();
+  return for_each_line_from(file, begin.byte, begin.line, [&](const Line& one) {
+    const auto& [line, number, byte] = one;
+    if (is_blank(line) || options.skips_row(byte, number)) return true;
+    return !is_utf8(line, file, number, options) || sink(row_of(std::string(line), file, number));
+  });
 }
 
 }  // namespace

@@ -71,13 +71,14 @@ std::string bytes_of_member(ArchiveReader& archive, const std::string& where, co
 }
 
 bool read_webdataset(const std::filesystem::path& file, const ReadOptions& options, const RowSink& sink) {
-  ArchiveReader archive(file, ArchiveReader::Form::tar);
+  ArchiveReader archive(file, ArchiveReader::Form::tar, options.begin ? options.begin->byte : 0);
   Row row;
   std::string key;
   bool is_left_out = false;  // because it is bad, or passed over
-  int64_t number = 0;
+  const int64_t before = options.begin ? options.begin->row : 0;
+  int64_t number = before;
   const auto give = [&] {
-    if (number == 0 || is_left_out) return true;
+    if (number == before || is_left_out) return true;
     row.fields.set("__key__", Value::text(key));
     row.fields.set("__url__", Value::text(file.string()));
     return sink(std::move(row));
@@ -89,11 +90,11 @@ bool read_webdataset(const std::filesystem::path& file, const ReadOptions& optio
              "make the archive again with relative names");
     const MemberName name = split_name(member->name);
     if (name.key.empty()) continue;
-    if (number == 0 || name.key != key) {
+    if (number == before || name.key != key) {
       if (!give()) return false;
       key = name.key;
       row = {Value::map(), str(file.string(), ":", ++number)};
-      is_left_out = options.skips_row();
+      is_left_out = options.skips_row(member->byte, number);
     }
     const bool is_asked =
         options.fields.empty() || std::ranges::find(options.fields, name.field) != options.fields.end();
