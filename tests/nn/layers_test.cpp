@@ -31,6 +31,36 @@ TEST(Layers, LinearIsAProductAndABias) {
   EXPECT_EQ(named, "attn_query");
 }
 
+TEST(Layers, LinearsOfOneInputHaveTheBitsAndGradientsOfEach) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    Built built(type, /*learns=*/true);
+    const Linear q(built.scope() / "q", size, inner, {.bias = true}), k(built.scope() / "k", size, 8, {}),
+        v(built.scope() / "v", size, 8, {.bias = true});
+    built.entry("q.bias").shard.detach().copy_(random_values({inner}, "b"));
+    const Linear::Named layers[] = {{&q, "attn_query"}, {&k, "attn_key"}, {&v, "attn_value"}};
+    const Tensor x = random_values({tokens, size}, "x").to(type);
+    std::vector<std::string> named;
+    const auto run = [&](bool together, std::vector<Tensor>& out) {
+      Pass pass = Pass::over({0, tokens});
+      pass.activations().capture = [&](std::string_view name, const Tensor&) { named.emplace_back(name); };
+      if (together) return void(out = Linear::of_one_input(x, pass, layers));
+      for (const Linear::Named& one : layers) out.push_back((*one.layer)(x, pass, one.name));
+    };
+    for (const bool learns : {false, true}) {
+      const at::AutoGradMode mode(learns);
+      std::vector<Tensor> joint, alone;
+      named.clear();
+      run(true, joint), run(false, alone);
+      EXPECT_EQ(named, (std::vector<std::string>{"attn_query", "attn_key", "attn_value", "attn_query", "attn_key",
+                                                 "attn_value"}));
+      for (size_t i = 0; i < 3; ++i) {
+        EXPECT_TRUE(joint[i].equal(alone[i])) << i;
+        EXPECT_EQ(joint[i].requires_grad(), learns);
+      }
+    }
+  }
+}
+
 TEST(Layers, EmbeddingGivesRowsInTheDtypeOfTheComputation) {
   Built built(at::kBFloat16);
   const Embedding embedding(built.scope() / "e", 9, size, 0.1);

@@ -6,6 +6,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/gated_product.h"
+#include "easydel/kernels/joint_products.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/product_plan.h"
 
@@ -18,7 +19,21 @@ struct Planned {
   ProductShape shape;
   ProductPlan plan;
   ProductStep step;
+  // Packed weights, in place of the step's right side, result and bias; shape.n counts the columns of all panels.
+  std::span<const JointPart<PackedWeight>> parts = {};
 };
+
+// Calls work(step, begin, end) for each part of the panels [begin, end). `row`: the result's row that is the first.
+template <class Work>
+void each_step(const Planned& all, const ProductStep& step, int64_t row, int64_t begin, int64_t end, const Work& work) {
+  if (all.parts.empty()) return work(step, begin, end);
+  each_part(all.parts, begin, end, [&](const JointPart<PackedWeight>& part, int64_t from, int64_t to) {
+    ProductStep own = step;
+    own.n = part.weight->n(), own.panels = part.weight->data(), own.bias = part.bias;
+    own.y = {part.y.at(row), part.y.dtype, part.y.stride};
+    work(own, from, to);
+  });
+}
 
 Planned planned(Executor& executor, const ProductShape& shape, const ProductStep& given) {
   Planned all{shape, plan_product(shape, executor.size()), given};
@@ -36,8 +51,8 @@ void in_order(AccumulationOrder order, const Work& work) {
   work();
 }
 
-// Multiplies the packed rows of `step` by its panels, or by its row-major right side.
-void multiply(Executor& executor, const Planned& all, const ProductStep& step) {
+// Multiplies the packed rows of `step`, of which the first is `row`, by its panels or its row-major right side.
+void multiply(Executor& executor, const Planned& all, const ProductStep& step, int64_t row) {
   const Loops& isa = loops();
   const int64_t panels = divide_up(step.n, panel_columns);
   const TaskGrid grid = plan_tasks(all.shape, all.plan, step.m, panels, executor.size());
@@ -46,24 +61,26 @@ void multiply(Executor& executor, const Planned& all, const ProductStep& step) {
     const int64_t rows = std::min(grid.rows_per_chunk, step.m - first), group = task % grid.panel_groups;
     const int64_t begin = group * panels / grid.panel_groups, end = (group + 1) * panels / grid.panel_groups;
     in_order(step.order, [&] {
-      switch (all.shape.left) {
-        case LeftSide::pairs:
-          return isa.product.pairs.multiply(step, begin, end - begin, first, rows);
-        case LeftSide::tiles:
-          return isa.product.tiles.multiply(step, begin, end - begin, first, rows);
-        case LeftSide::rows:
-          for (int64_t panel = begin; panel < end; ++panel) isa.product.multiply(step, panel, first, rows);
-      }
+      each_step(all, step, row, begin, end, [&](const ProductStep& own, int64_t from, int64_t to) {
+        switch (all.shape.left) {
+          case LeftSide::pairs:
+            return isa.product.pairs.multiply(own, from, to - from, first, rows);
+          case LeftSide::tiles:
+            return isa.product.tiles.multiply(own, from, to - from, first, rows);
+          case LeftSide::rows:
+            for (int64_t panel = from; panel < to; ++panel) isa.product.multiply(own, panel, first, rows);
+        }
+      });
     });
     if (step.non_temporal) std::atomic_thread_fence(std::memory_order_seq_cst);
   });
 }
 
 // Multiplies a slab of packed rows, after packing panels of a row-major right side if the plan says so.
-void multiply_slab(Executor& executor, const Planned& all, ProductStep step) {
+void multiply_slab(Executor& executor, const Planned& all, ProductStep step, int64_t row) {
   const SlabPlan slab = plan_slab(all.shape, step.m);
   const int64_t per_task = slab.panels_per_packing_task, panels = divide_up(step.n, panel_columns);
-  if (per_task == 0) return multiply(executor, all, step);
+  if (per_task == 0) return multiply(executor, all, step, row);
   const int64_t pairs = round_up(step.k, k_block) / 2, panel_elements = pairs * panel_columns;
   thread_local Scratch<uint32_t> of_thread;
   uint32_t* const packed = of_thread.at_least(std::min(panels, slab.panels_per_batch) * panel_elements);
@@ -80,7 +97,7 @@ void multiply_slab(Executor& executor, const Planned& all, ProductStep step) {
     });
     step.n = std::min(n - begin * panel_columns, count * panel_columns);
     step.y = {y.at(0, begin * panel_columns), y.dtype, y.stride};
-    multiply(executor, all, step);
+    multiply(executor, all, step, row);
   }
 }
 
@@ -96,7 +113,7 @@ void pack_and_multiply(Executor& executor, const Planned& all, const T* ProductS
   for (int64_t begin = 0; begin < all.shape.m; begin += plan.rows_per_slab) {
     step.m = std::min(plan.rows_per_slab, all.shape.m - begin);
     step.*left = to;
-    step.y = {y.at(begin), y.dtype, y.stride};
+    if (all.parts.empty()) step.y = {y.at(begin), y.dtype, y.stride};
     const int64_t fills = divide_up(step.m, plan.rows_per_fill);
     executor.run(divide_up(fills, plan.fills_per_task), [&](int64_t task) {
       for (int64_t f = task * plan.fills_per_task; f < std::min(fills, (task + 1) * plan.fills_per_task); ++f) {
@@ -104,7 +121,7 @@ void pack_and_multiply(Executor& executor, const Planned& all, const T* ProductS
         fill(begin + first, std::min(plan.rows_per_fill, step.m - first), to + first * step.padded_k);
       }
     });
-    multiply_slab(executor, all, step);
+    multiply_slab(executor, all, step, begin);
   }
 }
 
@@ -117,7 +134,6 @@ void multiply_row_tasks(Executor& executor, const Planned& all, const Rows& rows
     ProductStep step = all.step;
     const int64_t begin = m * task / tasks;
     step.m = m * (task + 1) / tasks - begin, step.rows_per_block = equal_block_rows(step.m);
-    step.y = {step.y.at(begin), step.y.dtype, step.y.stride};
     thread_local Scratch<uint32_t> of_thread;
     uint32_t* const left = of_thread.at_least(step.m * step.padded_k);
     step.a_pairs = left;
@@ -126,26 +142,33 @@ void multiply_row_tasks(Executor& executor, const Planned& all, const Rows& rows
       isa.product.pairs.pack_rows(rows(begin + r, count), 0, count, step.k, step.padded_k, left + r * step.padded_k);
     }
     const FlushDenormals flush;
-    isa.product.pairs.multiply(step, 0, divide_up(step.n, panel_columns), 0, step.m);
+    each_step(all, step, begin, 0, divide_up(step.n, panel_columns),
+              [&](const ProductStep& own, int64_t from, int64_t to) {
+                isa.product.pairs.multiply(own, from, to - from, 0, own.m);
+              });
   });
 }
 
 // rows(first, count): `count` rows of the left side starting at `first`, as a matrix that lives until the next call.
 template <class Rows>
-void multiply_all(Executor& executor, const PackedWeight& w, int64_t m, Output y, const float* bias,
+void multiply_all(Executor& executor, std::span<const JointPart<PackedWeight>> parts, int64_t m,
                   AccumulationOrder order, const Rows& rows) {
+  const PackedWeight& w = *parts.front().weight;
   const bool wide = w.dtype() == DType::f32;
   check(!(wide && order != AccumulationOrder::fp32_chain), "product: a weight in fp32 has the order fp32_chain only");
-  if (m == 0 || w.n() == 0) return;
-  executor.will_read(w.data(), w.bytes());
+  for (const auto& part : parts) check(is_joint(w, *part.weight), "joint products: other dtypes, or other inputs");
+  const int64_t panels = panels_of(parts);
+  if (m == 0 || panels == 0) return;
+  for (const auto& part : parts) executor.will_read(part.weight->data(), part.weight->bytes());
   const Loops& isa = loops();
-  const Planned all = planned(executor,
-                              {.m = m,
-                               .n = w.n(),
-                               .k = w.k(),
-                               .left = left_of_product(order, matrix_instructions(), m),
-                               .right = wide ? RightSide::panels_f32 : RightSide::panels_bf16},
-                              {.order = order, .panels = w.data(), .y = y, .bias = bias});
+  Planned all = planned(executor,
+                        {.m = m,
+                         .n = panels * panel_columns,
+                         .k = w.k(),
+                         .left = left_of_product(order, matrix_instructions(), m),
+                         .right = wide ? RightSide::panels_f32 : RightSide::panels_bf16},
+                        {.order = order});
+  all.parts = parts;
   if (all.plan.row_tasks > 0) return multiply_row_tasks(executor, all, rows);
   const int64_t k = w.k(), padded_k = all.step.padded_k;
   switch (all.shape.left) {
@@ -190,14 +213,21 @@ PackedWeight pack(Executor& executor, Input w, int64_t n, int64_t k, DType dtype
 
 void product(Executor& executor, const PackedWeight& w, Input x, int64_t m, Output y, const float* bias,
              AccumulationOrder order) {
-  multiply_all(executor, w, m, y, bias, order,
+  const JointPart<PackedWeight> only{&w, y, bias};
+  products(executor, {&only, 1}, x, m, order);
+}
+
+void products(Executor& executor, std::span<const JointPart<PackedWeight>> parts, Input x, int64_t m,
+              AccumulationOrder order) {
+  multiply_all(executor, parts, m, order,
                [&](int64_t first, int64_t) { return Input(x.at(first), x.dtype, x.stride); });
 }
 
 void gated_product(Executor& executor, const PackedWeight& w, Activation activation, Input gate, Input up, int64_t m,
                    Output y, const float* bias, AccumulationOrder order) {
+  const JointPart<PackedWeight> only{&w, y, bias};
   const Loops& isa = loops();
-  multiply_all(executor, w, m, y, bias, order, [&](int64_t first, int64_t count) {
+  multiply_all(executor, {&only, 1}, m, order, [&](int64_t first, int64_t count) {
     thread_local Scratch<uint8_t> of_thread;
     const Output activated{of_thread.at_least(count * w.k() * bytes_of(gate.dtype)), gate.dtype, w.k()};
     const Input gate_rows(gate.at(first), gate.dtype, gate.stride);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/joint_products.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/product_plan.h"
 #include "easydel/kernels/quantized_layout.h"
@@ -260,15 +261,24 @@ void dequantize_rows(Executor& executor, const QuantizedWeight& w, int64_t first
 
 void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, Output y, const float* bias,
              AccumulationOrder order) {
-  if (m == 0 || w.n() == 0) return;
-  executor.will_read(w.data(), w.bytes());
+  const JointPart<QuantizedWeight> only{&w, y, bias};
+  products(executor, {&only, 1}, x, m, order);
+}
+
+void products(Executor& executor, std::span<const JointPart<QuantizedWeight>> parts, Input x, int64_t m,
+              AccumulationOrder order) {
+  const QuantizedWeight& w = *parts.front().weight;
+  for (const auto& part : parts) check(is_joint(w, *part.weight), "joint products: other codes, or other inputs");
+  const int64_t panels = panels_of(parts);
+  if (m == 0 || panels == 0) return;
+  for (const auto& part : parts) executor.will_read(part.weight->data(), part.weight->bytes());
   const Loops& isa = loops();
   const bool bytes = w.spec().codes == Codes::bytes;
   QuantizedStep step = layout_of(w);
   const LeftSide left = left_of_codes(bytes, order, matrix_instructions(), m);
-  const CodesShape shape{m, w.n(), step.padded_k, step.groups, bytes, left};
+  const CodesShape shape{m, panels * panel_columns, step.padded_k, step.groups, bytes, left};
   const CodesPlan plan = plan_codes(shape, executor.size());
-  step.result.m = m, step.result.y = y, step.result.bias = bias, step.result.rows_per_block = plan.rows_per_block;
+  step.result.m = m, step.result.rows_per_block = plan.rows_per_block;
   step.order = bytes ? AccumulationOrder::fp32_chain : order;
   const bool rounded = step.order != AccumulationOrder::fp32_chain;
   CodeTable table = w.spec().table;
@@ -329,8 +339,13 @@ void product(Executor& executor, const QuantizedWeight& w, Input x, int64_t m, O
     const int64_t begin = task % plan.panel_groups * plan.panels_per_task;
     const int64_t end = std::min(shape.panels(), begin + plan.panels_per_task);
     const auto multiply = [&] {
-      if (left == LeftSide::pairs) return isa.quantized.multiply_code_pairs(step, begin, end - begin, first, rows);
-      for (int64_t panel = begin; panel < end; ++panel) multiply_panel(step, panel, first, rows);
+      each_part(parts, begin, end, [&](const JointPart<QuantizedWeight>& part, int64_t from, int64_t to) {
+        QuantizedStep own = step;
+        own.panels = part.weight->data();
+        own.result.n = part.weight->n(), own.result.y = part.y, own.result.bias = part.bias;
+        if (left == LeftSide::pairs) return isa.quantized.multiply_code_pairs(own, from, to - from, first, rows);
+        for (int64_t panel = from; panel < to; ++panel) multiply_panel(own, panel, first, rows);
+      });
     };
     if (rounded) {
       const FlushDenormals flush;

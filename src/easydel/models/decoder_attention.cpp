@@ -155,13 +155,18 @@ DecoderAttention::Projected DecoderAttention::project(const Tensor& x, Pass& pas
   if (layout_ == QkvLayout::separate) {
     const Tensor asking = rows(x);
     const int64_t width = gated_ ? 2 * head_dim : head_dim;
-    Tensor q = (*q_)(asking, pass, "attn_query").view({asking.size(0), heads_, width}), gate;
+    // In the order in which activations are named: queries, keys, values.
+    const nn::Linear::Named layers[] = {{&*q_, "attn_query"}, {&*k_, "attn_key"}, {&*v_, "attn_value"}};
+    const std::span<const nn::Linear::Named> all = layers;
+    std::vector<Tensor> made = nn::Linear::of_one_input(asking, pass, asking.is_same(x) ? all : all.first(1));
+    if (!asking.is_same(x))
+      for (Tensor& of_all : nn::Linear::of_one_input(x, pass, all.subspan(1))) made.push_back(std::move(of_all));
+    Tensor q = made[0].view({asking.size(0), heads_, width}), gate;
     if (gated_) {
       gate = q.narrow(2, head_dim, head_dim).flatten(1);
       q = q.narrow(2, 0, head_dim);
     }
-    return {q, (*k_)(x, pass, "attn_key").view({tokens, -1, head_dim}),
-            (*v_)(x, pass, "attn_value").view({tokens, -1, v_dim}), gate};
+    return {q, made[1].view({tokens, -1, head_dim}), made[2].view({tokens, -1, v_dim}), gate};
   }
   const Tensor all = (*qkv_)(x, pass, "attn_qkv");
   // With one split the backward concatenates the parts' gradients once; the gradient of a slice would be a tensor of

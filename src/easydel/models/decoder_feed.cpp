@@ -68,8 +68,9 @@ class Feed final : public nn::Layer {
     if (gate_up_) {
       std::tie(gate, up) = halves((*gate_up_)(x, pass, "mlp_gate_up"));
     } else {
-      gate = (*gate_)(x, pass, "mlp_gate");
-      up = (*up_)(x, pass, "mlp_up");
+      const nn::Linear::Named both[] = {{&*gate_, "mlp_gate"}, {&*up_, "mlp_up"}};
+      const std::vector<Tensor> out = nn::Linear::of_one_input(x, pass, both);
+      gate = out[0], up = out[1];
     }
     if (xielu_) return (*down_)((*xielu_)(gate)*up, pass, "mlp_down");
     return down_->gated(gate, up, activation_, pass, "mlp_down");

@@ -197,6 +197,10 @@ class AdaptedWeight final : public Weight {
     if (Weight* const one = alone(pass)) return one->gated_product(gate, up, kind, bias, name, pass);
     return product(ops::gated(gate, up, kind), bias, name, pass);  // both products read the activation
   }
+  std::optional<ops::Matrix> only_matrix(Pass& pass) override {
+    Weight* const one = alone(pass);
+    return one ? one->only_matrix(pass) : std::nullopt;
+  }
   std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override {
     if (Weight* const one = alone(pass)) return one->factors(x, pass);
     std::vector<ops::Factors> out = base_->factors(x, pass);

@@ -119,6 +119,9 @@ class SlotWeight final : public Weight {
       return base_->gated_product(gate, up, kind, bias, name, pass);
     return product(ops::gated(gate, up, kind), bias, name, pass);
   }
+  std::optional<ops::Matrix> only_matrix(Pass& pass) override {
+    return has_adapters(pass.stream()) ? std::nullopt : base_->only_matrix(pass);
+  }
   // A product with zeros adds +0 to the rows of other sequences, which heads subtract: that changes no bit.
   std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override {
     if (!has_adapters(pass.stream())) return base_->factors(x, pass);

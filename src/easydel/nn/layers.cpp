@@ -1,6 +1,7 @@
 #include "easydel/nn/layers.h"
 
 #include "easydel/nn/weight.h"
+#include "easydel/ops/joint_products.h"
 
 namespace easydel::nn {
 namespace {
@@ -39,6 +40,24 @@ Tensor Linear::operator()(const Tensor& x, Pass& pass, std::string_view name) co
   return finish(pass, name, [&](const Tensor& bias, std::string_view kept) {
     return weight_.entry().weight->product(x, bias, kept, pass);
   });
+}
+
+std::vector<Tensor> Linear::of_one_input(const Tensor& x, Pass& pass, std::span<const Named> layers) {
+  std::vector<ops::JointFactor> factors;
+  if (!pass.activations().has_backward())
+    for (const Named& one : layers) {
+      if (one.layer->sum_.divided()) break;
+      std::optional<ops::Matrix> matrix = one.layer->weight_.entry().weight->only_matrix(pass);
+      if (!matrix) break;
+      factors.push_back({std::move(*matrix), one.layer->bias_ ? one.layer->bias_.value() : Tensor()});
+    }
+  std::vector<Tensor> out = factors.size() == layers.size() ? ops::products(x, factors) : std::vector<Tensor>();
+  for (size_t i = 0; i < layers.size(); ++i)
+    if (factors.size() == layers.size())
+      out[i] = pass.name(layers[i].name, std::move(out[i]));
+    else
+      out.push_back((*layers[i].layer)(x, pass, layers[i].name));
+  return out;
 }
 
 Tensor Linear::gated(const Tensor& gate, const Tensor& up, ops::Activation kind, Pass& pass,
@@ -104,8 +123,9 @@ GatedMlp::GatedMlp(const Scope& scope, int64_t size, int64_t inner, ops::Activat
 
 Tensor GatedMlp::operator()(const Tensor& x, Pass& pass) const {
   const Tensor inside = region_.enter(x);
-  const Tensor gate = gate_(inside, pass, "mlp_gate"), up = up_(inside, pass, "mlp_up");
-  return down_.gated(gate, up, activation_, pass, "mlp_down");
+  const Linear::Named both[] = {{&gate_, "mlp_gate"}, {&up_, "mlp_up"}};
+  const std::vector<Tensor> out = Linear::of_one_input(inside, pass, both);
+  return down_.gated(out[0], out[1], activation_, pass, "mlp_down");
 }
 
 Mlp::Mlp(const Scope& scope, int64_t size, int64_t inner, ops::Activation activation, const LinearOptions& up,

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "easydel/nn/pass.h"
 #include "easydel/nn/region.h"
@@ -22,10 +24,16 @@ struct LinearOptions {
 
 class Linear {
  public:
+  struct Named {
+    const Linear* layer;
+    std::string_view name;
+  };
   Linear(const Scope& scope, int64_t in, int64_t out, const LinearOptions& options);
   // x [tokens, in] -> [tokens, out], named `name` in the pass. In a divided region a split output is this rank's part
   // of `out`, and a split input its part of `in`.
   Tensor operator()(const Tensor& x, Pass& pass, std::string_view name) const;
+  // What each layer makes of x. Without a backward their products are made together (ops::products).
+  static std::vector<Tensor> of_one_input(const Tensor& x, Pass& pass, std::span<const Named> layers);
   Parameter weight() const { return weight_; }
   // The same of ops::gated(gate, up).
   Tensor gated(const Tensor& gate, const Tensor& up, ops::Activation kind, Pass& pass, std::string_view name) const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -47,6 +48,8 @@ class Weight {
                                std::string_view name, Pass& pass) {
     return product(ops::gated(gate, up, kind), bias, name, pass);
   }
+  // What product() multiplies x by, if that is all it does in this pass; nullopt: it does more.
+  virtual std::optional<ops::Matrix> only_matrix(Pass&) { return std::nullopt; }
   // The product with x as a sum of plain products. Heads need it, because they compute chunks of tokens.
   virtual std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) = 0;
   // Rows of an embedding: indices int64 [tokens] -> [tokens, in]; `padding` as in ops::embedding.
