@@ -35,6 +35,14 @@ def top(name, value):
 
 
 MISTAKES = [
+    # values that do not fit the model
+    key("trainer.frozen_layers", "[99]"), key("trainer.frozen_parameters", "nothing_here"),
+    key("trainer.frozen_parameters", "'.*'"),
+    Mistake("distillation of layers that are not there", {"run.yaml": RUN + "teacher_model: {name_or_path: model}\n"},
+            "validate run.yaml --set trainer.trainer_type=distillation --set trainer.hidden_state_loss_weight=1 "
+            "--set trainer.hidden_state_layers=[-1,7]"),
+    Mistake("matryoshka_dims above the model's", {"data.jsonl": '{"query": "a dog", "positive": "a cat"}\n' * 4},
+            "validate run.yaml --set trainer.trainer_type=embedding --set trainer.matryoshka_dims=[32,100] --set model.task=embedding"),
     # names of this program, misspelled
     *[key("trainer." + name, value) for name, value in [
         ("learning_rat", "1e-3"), ("learningrate", "1e-3"), ("max_lenght", "32"), ("batch_size", "4"), ("epochs", "3"),

@@ -1,10 +1,15 @@
 #include "easydel/ops/score.h"
 
+#include <ATen/ops/full.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
 
 #include "easydel/ops/activation.h"
 #include "easydel/ops/logit_chunks.h"
@@ -53,6 +58,36 @@ TEST(Score, GivesTheEntropyAGradientIfAsked) {
   const Tensor logits = (at::matmul(c.hidden_again, c.weight_again.t()) * 1.5 / 4).tanh() * 4 / 0.7;
   const Tensor all = at::log_softmax(logits, 1), own = all.gather(1, c.labels.unsqueeze(1)).squeeze(1);
   const Tensor entropy = -(all.exp() * all).sum(1), g = at::randn({23}), h = at::randn({23});
+  EXPECT_TRUE(found.entropy.allclose(entropy, 1e-4, 1e-5));
+  (found.logps * g + found.entropy * h).sum().backward();
+  (own * g + entropy * h).sum().backward();
+  EXPECT_TRUE(c.hidden.grad().allclose(c.hidden_again.grad(), 1e-4, 1e-5));
+  EXPECT_TRUE(c.weight.grad().allclose(c.weight_again.grad(), 1e-4, 1e-5));
+}
+
+// Rows with a list of tokens, one of them the label alone, and a row without one, in several chunks.
+TEST(Score, IsAmongTheKeptTokensAlone) {
+  Case c;
+  std::vector<int64_t> list;
+  Tensor mask = at::full({23, 41}, -std::numeric_limits<float>::infinity());
+  for (int64_t row = 0; row < 23; ++row) {
+    std::set<int64_t> ids{c.labels[row].item<int64_t>()};
+    for (int64_t k = 0; k < row; ++k) ids.insert((7 * row + 3 * k) % 41);
+    if (row == 4) ids.clear();
+    list.push_back(std::ssize(ids));
+    list.insert(list.end(), ids.begin(), ids.end());
+    if (ids.empty()) mask[row].zero_();
+    for (const int64_t id : ids) mask[row][id] = 0;
+  }
+  ScoreRequest request{.temperature = 0.7, .softcap = 4, .entropy = true, .entropy_gradient = true, .chunk = 5};
+  request.kept = at::tensor(at::IntArrayRef(list), at::kLong);
+  const ScoreResult found = score(c.hidden, {c.weight, c.weight, nullptr}, {}, c.labels, request);
+
+  const Tensor logits = (at::matmul(c.hidden_again, c.weight_again.t()) / 4).tanh() * 4 / 0.7 + mask;
+  const Tensor all = at::log_softmax(logits, 1), own = all.gather(1, c.labels.unsqueeze(1)).squeeze(1);
+  const Tensor entropy = -(all.exp() * all.masked_fill(mask.ne(0), 0)).sum(1), g = at::randn({23}), h = at::randn({23});
+  EXPECT_TRUE(found.logps.allclose(own, 1e-5, 1e-5));
+  EXPECT_EQ(found.logps[0].item<float>(), 0);
   EXPECT_TRUE(found.entropy.allclose(entropy, 1e-4, 1e-5));
   (found.logps * g + found.entropy * h).sum().backward();
   (own * g + entropy * h).sum().backward();

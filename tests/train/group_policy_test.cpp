@@ -34,7 +34,8 @@ TEST(GroupPolicy, ARunThatIsCutInsideAWindowGoesOnToTheByte) {
   for (const std::string keys :
        {"beta: 0.1, num_iterations: 2, steps_per_generation: 2, sync_ref_model: true, ref_model_sync_steps: 2, "
         "use_adaptive_entropy: true, entropy_coef: 0.01, entropy_target: 2",
-        "trainer_type: rloo, num_iterations: 2, steps_per_generation: 2", "trainer_type: gspo, num_iterations: 3"}) {
+        "trainer_type: rloo, num_iterations: 2, steps_per_generation: 2", "trainer_type: gspo, num_iterations: 3",
+        "importance: sampled, top_k: 4, beta: 0.1, num_iterations: 2, steps_per_generation: 2"}) {
     const std::string tag = std::to_string(keys.size());
     const FinishedRun whole = run(folder.path(), "whole" + tag, keys + ", max_training_steps: 6");
     for (const int cut : {1, 2, 3}) {
@@ -84,6 +85,36 @@ std::string refused(const std::string& keys) {
   const TemporaryFolder folder;
   const LogLines log;
   return test::refusal([&] { Trainer trainer(run_of(folder.path(), keys)); });
+}
+
+// Ratios of the tokens that were left begin at 1 too, and the entropy over at most 3 tokens is at most log 3.
+TEST(GroupPolicy, TakesImportanceOfTheTokensThatWereLeft) {
+  const TemporaryFolder folder;
+  const std::string truncated = "max_training_steps: 2, temperature: 1.5, top_k: 3, top_p: 0.9";
+  for (const std::string method : {"grpo, beta: 0.1", "rloo", "gspo"}) {
+    const std::string keys = truncated + ", trainer_type: " + method;
+    const auto entropy = [&](const std::string& name, const std::string& more) {
+      const FinishedRun found = run(folder.path(), name + method.substr(0, 4), keys + more);
+      EXPECT_EQ(metric(found.metrics[0], "sampling/logp_difference").value_or(0), 0.0) << method;
+      return *metric(found.metrics[0], "entropy");
+    };
+    EXPECT_GT(entropy("full", ""), 1.5) << method;
+    EXPECT_LT(entropy("sampled", ", importance: sampled"), std::log(3.0)) << method;
+  }
+}
+
+TEST(GroupPolicy, RefusesImportanceOfScoresThatPenaltiesChanged) {
+  for (const std::string key : {"presence_penalty", "repetition_penalty"})
+    EXPECT_EQ(refused(key + ": 1.2, importance: sampled"),
+              "trainer.importance: is sampled, and " + key +
+                  " changes the scores of tokens, so that completions are not drawn from the model's own "
+                  "probabilities\n    leave " +
+                  key + " out, or use importance: full");
+  EXPECT_EQ(
+      refused("generation_kwargs: {guidance_scale: 2}, importance: sampled"),
+      "trainer.importance: is sampled, and generation_kwargs.guidance_scale changes the scores of tokens, so that "
+      "completions are not drawn from the model's own probabilities\n    leave generation_kwargs.guidance_scale "
+      "out, or use importance: full");
 }
 
 TEST(GroupPolicy, RefusesGroupsThatCannotBe) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "easydel/base/files.h"
+#include "easydel/tensor/memory.h"
 #include "train/small_run.h"
 
 namespace easydel::train {
@@ -45,15 +46,18 @@ TrainerParts base_run(const fs::path& folder, const Value& rows, const std::stri
 class RecordedTask : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(RecordedTask, IsTrainedAsByTransformers) {
+  tensor::use_kept_memory();  // as the program does, so that memory is measured with short examples
   const test::LogLines log;
   const test::TemporaryFolder folder;
   const Value& gold = *recorded_tasks().find(GetParam());
-  const bool words = *gold.find("words")->as_bool();
+  const bool words = *gold.find("words")->as_bool(), answers = GetParam() == "answers";
   TrainerParts parts = base_run(folder.path(), *gold.find("rows"), to_json(*gold.find("keys")), *gold.find("config"),
-                                words ? models::Task::token_classification : models::Task::sequence_classification);
+                                answers ? models::Task::question_answering
+                                : words ? models::Task::token_classification
+                                        : models::Task::sequence_classification);
   int64_t zeroed = 0;
   for (nn::Entry& entry : parts.model->parameters().entries()) {
-    if (!entry.path.starts_with("classifier.")) continue;
+    if (!entry.path.starts_with(answers ? "qa_outputs." : "classifier.")) continue;
     const c10::AutoGradMode no_grad(false);
     entry.shard.zero_();
     ++zeroed;
@@ -71,8 +75,38 @@ TEST_P(RecordedTask, IsTrainedAsByTransformers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RecordedTask, ::testing::Values("one_class", "names", "several", "number", "words"),
+INSTANTIATE_TEST_SUITE_P(All, RecordedTask,
+                         ::testing::Values("one_class", "names", "several", "number", "words", "answers"),
                          [](const auto& info) { return info.param; });
+
+// Each window of each text, and the answer's first and last token in it.
+TEST(OwnTask, FindsAnswersInWindowsAsTransformersDoes) {
+  const test::LogLines log;
+  const test::TemporaryFolder folder;
+  const Value& gold = *recorded_tasks().find("answers");
+  TrainerParts parts = base_run(folder.path(), *gold.find("rows"), to_json(*gold.find("keys")), Value::map(),
+                                models::Task::question_answering);
+  const auto method = build_method({parts.trainer, parts.mixture, parts.tokenizer, parts.model, {}});
+  std::vector<data::Example> found, further;
+  for (const Value& fields : gold.find("rows")->items) {
+    data::FieldRules rules;
+    rules.taken = parts.trainer.facts().rows;
+    data::Prepared made = method->prepare(data::typed({fields, "row"}, rules));
+    found.push_back(*made.example);
+    further.insert(further.end(), made.further.begin(), made.further.end());
+  }
+  found.insert(found.end(), further.begin(), further.end());
+  const auto& wanted = gold.find("examples")->items;
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    std::vector<int32_t> ids;
+    for (const Value& id : wanted[i].find("input_ids")->items) ids.push_back(int32_t(*id.as_int()));
+    EXPECT_EQ(found[i].tokens, ids) << i;
+    for (const auto& [ours, theirs] : {std::pair{"answer_begin", "start"}, {"answer_end", "end"}})
+      EXPECT_EQ(std::get<std::vector<int64_t>>(found[i].find(ours)->values).at(0), *wanted[i].find(theirs)->as_int())
+          << i << " " << ours;
+  }
+}
 
 Value texts(int count) {
   Value out = Value::list();
@@ -165,13 +199,14 @@ TEST(MaskedLearning, LearnsAndEvaluatesTheSameTokensEachTime) {
   EXPECT_EQ(trainer.evaluate().loss, trainer.evaluate().loss);
 }
 
-std::string refused(models::Task task, const char* row, const std::string& config = "{num_labels: 2}") {
+std::string refused(models::Task task, const std::string& row, const std::string& config = "{num_labels: 2}",
+                    const std::string& keys = "") {
   const test::LogLines log;
   const test::TemporaryFolder folder;
   Value rows = Value::list();
   rows.items.push_back(parse_json(row));
   try {
-    Trainer trainer(base_run(folder.path(), rows, "{total_batch_size: 1}", parse_yaml(config), task));
+    Trainer trainer(base_run(folder.path(), rows, "{total_batch_size: 1" + keys + "}", parse_yaml(config), task));
   } catch (const UserError& error) {
     const std::string text = error.what(), file = (folder.path() / "rows.jsonl").string();
     const size_t at = text.find(file);
@@ -197,10 +232,26 @@ TEST(OwnTask, RefusesRowsThatTheModelCannotLearn) {
               "{num_labels: 2, problem_type: multi_label_classification}"),
       "rows.jsonl:1: the row has 3 labels, and the model scores 2\n    give a list with 1 for each class that the "
       "text has, and 0 for the others");
+  const std::string answers = R"("answers": {"text": ["dog"], "answer_start": [)";
+  EXPECT_EQ(refused(question_answering, R"({"question": "who", "context": "a dog", )" + answers + "1]}}"),
+            "rows.jsonl:1: the answer dog is not at character 1 of the context\n    give the character at which it "
+            "begins, counted from 0");
   EXPECT_EQ(
-      refused(base, R"({"text": "a dog"})"),
-      "model.task: the model has no head, so it has no loss\n    set model.task to causal-language-model or "
-      "sequence-classification, or give a folder with a masked language model's head or a head of words' classes");
+      refused(question_answering, R"({"question": "who", "context": "a dog", "answers": ["dog"]})"),
+      "rows.jsonl:1: the answers are not {text: [...], answer_start: [...]}\n    give the texts of the answers and "
+      "the character of the context at which each begins; empty lists: none");
+  EXPECT_EQ(
+      refused(question_answering, R"({"text": "a dog"})"),
+      "rows.jsonl:1: the row has no question and context, and the model finds answers in texts\n    give question, "
+      "context and answers");
+  const std::string row = R"({"question": "who", "context": "the king saw a dog", )" + answers + "15]}}";
+  EXPECT_EQ(refused(question_answering, row, "{}", ", max_length: 7, doc_stride: 3"),
+            "rows.jsonl:1: beside the 6 tokens of the question, trainer.max_length: 7 leaves 1 token of the context, "
+            "not more than doc_stride: 3\n    raise trainer.max_length, or lower doc_stride");
+  EXPECT_EQ(refused(base, R"({"text": "a dog"})"),
+            "model.task: the model has no head, so it has no loss\n    set model.task to causal-language-model or "
+            "sequence-classification or question-answering, or give a folder with a masked language model's head or a "
+            "head of words' classes");
 }
 
 }  // namespace

@@ -57,6 +57,15 @@ TEST(Ppo, LearnsFromRatiosThatBeginAtOne) {
   EXPECT_GT(metric(steps[1], "policy/approxkl"), 1e-8);
 }
 
+TEST(Ppo, TakesImportanceOfTheTokensThatWereLeft) {
+  const TemporaryFolder folder;
+  const std::vector<Value> steps =
+      run(folder.path(), "small", "top_k: 3, temperature: 1.5, importance: sampled, max_training_steps: 1").metrics;
+  EXPECT_LT(metric(steps.at(0), "policy/entropy"), std::log(3.0));
+  EXPECT_LT(metric(steps.at(0), "policy/approxkl"), 1e-10);
+  EXPECT_NEAR(metric(steps.at(0), "objective/kl"), 0, 1e-4);
+}
+
 TEST(Ppo, TheValueHeadIsTrainedAndNotSavedWithTheModel) {
   const TemporaryFolder folder;
   const LogLines log;

@@ -114,11 +114,17 @@ TEST(Sampler, TellsTheProbabilityAmongTheTokensThatWereLeft) {
   const auto model = trainable("models/stories260K-hf", models::DTypeSetting::fp32);
   const Sampler sampler(model, nullptr);
   generation::GenerationConfig config{.max_new_tokens = 8, .do_sample = true, .top_k = 1};
-  for (const Sample& sample : sampler.sample(mixed_prompts(), config))
+  for (const Sample& sample : sampler.with_kept_tokens().sample(mixed_prompts(), config))
     for (size_t i = 0; i < sample.ids.size(); ++i) {
       EXPECT_EQ(sample.kept_logps[i], 0);
       EXPECT_LT(sample.logps[i], 0);
+      EXPECT_EQ(sample.kept[i], Ids{sample.ids[i]});
     }
+  config.top_k = 0, config.top_p = 1;
+  for (const Sample& sample : sampler.with_kept_tokens().sample(mixed_prompts(), config)) {
+    EXPECT_EQ(sample.kept, std::vector<Ids>(sample.ids.size()));
+    EXPECT_EQ(sample.kept_logps, sample.logps);
+  }
 }
 
 TEST(Sampler, DrawsTheSameWhateverTheBatchAndALargerGroupBeginsWithTheSmaller) {
@@ -168,14 +174,15 @@ TEST(Sampler, RanksShareRequestsAndGetWhatOneRankSamples) {
       std::vector<SampleRequest> requests = five_requests();
       for (const size_t count : {5, 1}) {
         requests.resize(count);
-        const std::vector<Sample> alone = Sampler(whole, nullptr).sample(requests, config);
+        const std::vector<Sample> alone = Sampler(whole, nullptr).with_kept_tokens().sample(requests, config);
         for (const int64_t batch : {64, 2}) {
-          const std::vector<Sample> shared = Sampler(model, nullptr).sample(requests, config, batch);
+          const std::vector<Sample> shared = Sampler(model, nullptr).with_kept_tokens().sample(requests, config, batch);
           ASSERT_EQ(shared.size(), alone.size());
           for (size_t i = 0; i < alone.size(); ++i) {
             EXPECT_EQ(shared[i].ids, alone[i].ids) << i;
             EXPECT_EQ(shared[i].logps, alone[i].logps) << i;
             EXPECT_EQ(shared[i].kept_logps, alone[i].kept_logps) << i;
+            EXPECT_EQ(shared[i].kept, alone[i].kept) << i;
             EXPECT_EQ(shared[i].reason, alone[i].reason) << i;
           }
         }

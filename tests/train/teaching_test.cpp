@@ -237,6 +237,45 @@ TEST(SeqKd, LearnsTheTeachersTexts) {
             "    set temperature_sampling above 0, or num_generations_per_prompt: 1");
 }
 
+// Held-out rows are evaluated by completions of their prompts, as rows are trained: by the likeliest tokens of the same
+// weights, which the data's own answers are not.
+TEST(SeqKd, EvaluatesTheTeachersTexts) {
+  for (const std::string method : {"seq_kd", "on_policy_distillation, alpha: 0.0"}) {
+    const TemporaryFolder folder;
+    const test::LogLines log;
+    TrainerParts parts =
+        sampling_run(folder, "trainer_type: " + method +
+                                 ", temperature_sampling: 0, max_completion_length: 6, learning_rate: 0, "
+                                 "eval_on_start: true, max_training_steps: 1");
+    data::InformConfig held_out = parts.mixture.informs.at(0);
+    parts.mixture.evaluation = {held_out};
+    Trainer trainer(std::move(parts));
+    trainer.run();
+    const EvaluationReport report = trainer.evaluate();
+    const auto accuracy =
+        std::ranges::find(report.metrics, "mean_token_accuracy", &std::pair<std::string, double>::first);
+    ASSERT_NE(accuracy, report.metrics.end()) << method;
+    EXPECT_EQ(accuracy->second, 1) << method;
+  }
+}
+
+TEST(Teaching, RefusesConversationsWithoutATemplate) {
+  for (const std::string method : {"seq_kd", "on_policy_distillation", "sparse_distillation"}) {
+    const TemporaryFolder folder;
+    const test::LogLines log;
+    test::write_file(folder / "answers.jsonl",
+                     R"({"messages": [{"role": "user", "content": "A?"}, {"role": "assistant", "content": "B."}]})"
+                     "\n");
+    const std::string text =
+        refusal([&] { Trainer(sampling_run(folder, "skip_apply_chat_template: true, trainer_type: " + method)); });
+    EXPECT_EQ(
+        text.substr(text.rfind('/') + 1),
+        "answers.jsonl:1: the prompt is a conversation, and trainer.skip_apply_chat_template is set\n    give the "
+        "prompt as a text, or leave the key out")
+        << method;
+  }
+}
+
 TEST(SparseDistillation, RefusesAnInfiniteDivergence) {
   const TemporaryFolder folder;
   TrainerParts parts = sampling_run(folder, "trainer_type: sparse_distillation, beta: 1");

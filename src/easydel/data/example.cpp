@@ -61,6 +61,7 @@ std::vector<float> Example::unshifted_weights(bool shifted) const {
 void Example::set(Column column) {
   const size_t described = column.per == Column::Per::token      ? tokens.size()
                            : column.per == Column::Per::sequence ? lengths.size()
+                           : column.per == Column::Per::list     ? column.size()
                                                                  : 1;
   check(column.size() == described, "column ", column.name, " has ", column.size(), " numbers for ", described);
   const auto found = std::ranges::find(columns, column.name, &Column::name);

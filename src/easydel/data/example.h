@@ -16,7 +16,8 @@ inline constexpr int32_t no_label = -100;
 // A method's own numbers about an example: one for the whole example, one per sequence, or one per token. Their type is
 // the column's dtype, the same in every example.
 struct Column {
-  enum class Per : uint8_t { example, sequence, token };
+  // list: any number of values of the example; a batch has them one list after the other.
+  enum class Per : uint8_t { example, sequence, token, list };
 
   std::string name;  // "reference_logps", "advantages"
   Per per = Per::example;

@@ -154,6 +154,7 @@ void ExampleBlock::add_labels(const Example& example) {
 void ExampleBlock::add_columns(const Example& example) {
   const size_t number = rules_.size() - 1;
   for (const Column& column : example.columns) {
+    check(column.per != Column::Per::list, "column ", column.name, " is a list, which blocks do not store");
     auto found = std::ranges::find(columns_, column.name, &OwnColumn::name);
     if (found == columns_.end()) {
       columns_.push_back({column.name, column.per, {}, std::vector<uint8_t>(number, 0)});

@@ -16,7 +16,8 @@ void append_columns(Example& row, const Example& piece, bool new_sequence) {
   const bool first = row.lengths.empty();
   check(first || row.columns.size() == piece.columns.size(), "documents of one row have unequal columns");
   for (const Column& column : piece.columns) {
-    check(column.per != Column::Per::example, "column ", column.name, " is of whole examples, which packing merges");
+    check(column.per == Column::Per::token || column.per == Column::Per::sequence, "column ", column.name,
+          " is of whole examples, which packing merges");
     check(column.per == Column::Per::token || column.size() == 1, "a document of several sequences");
     auto found = std::ranges::find(row.columns, column.name, &Column::name);
     if (found == row.columns.end()) {

@@ -17,6 +17,7 @@ inline constexpr std::array media_fields{"image", "images", "video", "videos", "
 // Fields of labelled rows, as the datasets of transformers' examples name them.
 inline constexpr std::array label_fields{"label", "labels", "ner_tags", "tags"};
 inline constexpr std::array text_fields{"text", "tokens", "words", "sentence", "sentence1", "premise", "question"};
+inline constexpr std::array question_fields{"question", "context", "answers"};  // of a labelled row, all of them
 inline constexpr std::array pair_fields{"text_pair", "sentence2", "hypothesis"};
 
 bool has(const Value& fields, std::string_view name);  // and it is not null

@@ -136,7 +136,7 @@ std::vector<std::string> fields_read(const FieldRules& rules) {
   add_for(RowKind::contrast, {"query", "anchor", "positive", "negative", "negatives"});
   if (rules.taken.has(RowKind::labelled) || rules.kind == RowKind::labelled)
     for (const auto& names : {std::span<const char* const>(label_fields), std::span<const char* const>(text_fields),
-                              std::span<const char* const>(pair_fields)})
+                              std::span<const char* const>(pair_fields), std::span<const char* const>(question_fields)})
       out.insert(out.end(), names.begin(), names.end());
   out.insert(out.end(), media_fields.begin(), media_fields.end());
   out.insert(out.end(), token_fields.begin(), token_fields.end());

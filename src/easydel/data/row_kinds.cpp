@@ -241,6 +241,7 @@ class Reader {
     }
     if (is_instruction() && all({"output"}) && !chosen_text_ && !standard()) out.push_back(RowKind::prompt_completion);
     if (all({"messages"}) || all({"conversations"})) out.push_back(RowKind::messages);
+    if (rules_.taken.has(RowKind::labelled) && has_answers()) out.push_back(RowKind::labelled);
     if (first_of(label_fields) && (first_of(text_fields) || has(row_.fields, rules_.target_field)) &&
         rules_.taken.has(RowKind::labelled))
       out.push_back(RowKind::labelled);
@@ -315,7 +316,17 @@ class Reader {
       refuse(row_.where, "query, positive and negatives are not all texts", "give strings");
   }
 
+  // A question with a text in which its answers are.
+  bool has_answers() const {
+    return std::ranges::all_of(question_fields, [&](const char* name) { return has(row_.fields, name); });
+  }
+
   void put_labelled(TypedRow& row) const {
+    if (has_answers()) {
+      row.text = Value::text(content("question").scalar), row.text_pair = Value::text(content("context").scalar);
+      row.label = *row_.fields.find("answers");
+      return;
+    }
     const char* const text =
         has(row_.fields, rules_.target_field) ? rules_.target_field.c_str() : first_of(text_fields);
     const char* const label = first_of(label_fields);

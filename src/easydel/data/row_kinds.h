@@ -27,7 +27,7 @@ enum class RowKind : uint8_t {
   unpaired,  // a prompt, its completion, and whether that is good
   stepwise,  // a prompt, the steps of its completion, and whether each is right
   contrast,  // a query, a text that matches it, and texts that do not
-  labelled,  // a text, two texts or words, with classes or numbers
+  labelled,  // a text, two texts or words, with classes or numbers; a question and a text, with the answers in it
   tokens     // ready tokens
 };
 std::string_view name_of(RowKind kind);  // its word, as above

@@ -12,6 +12,7 @@
 #include "easydel/models/parts_config.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/train/chat_agreement.h"
+#include "easydel/train/freezing.h"
 #include "easydel/train/rewards.h"
 #include "easydel/weights/folder.h"
 
@@ -38,6 +39,18 @@ void check_reward_rules(const train::TrainerSection& trainer) {
 }
 
 }  // namespace
+
+void check_fit(const Config& config, const models::CheckedModel& model, const models::CheckedModel* teacher) {
+  train::check_freezing(model.parameters, config.trainer.common);
+  const auto sizes_of = [](const models::CheckedModel& of, const ModelConfig& named, const std::string& section) {
+    const weights::ConfigFile file = weights::read_config(folder_of(named, section));
+    const Value text = models::part_config(file.document, file.where, models::PartRole::text);
+    return train::ModelSizes{of.layers, train::layer_shapes(text).hidden};
+  };
+  std::optional<train::ModelSizes> of_teacher;
+  if (teacher) of_teacher = sizes_of(*teacher, *config.teacher_model, "teacher_model");
+  config.trainer.check_sizes(sizes_of(model, config.model, "model"), of_teacher ? &*of_teacher : nullptr);
+}
 
 train::FirstRows check_data(const Config& config, int64_t vocabulary, bool trains) {
   if (trains) check_reward_rules(config.trainer);

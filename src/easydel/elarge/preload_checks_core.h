@@ -15,6 +15,10 @@
 
 namespace easydel::elarge {
 
+// Refuses keys of the training that do not fit the models (layers, parameters, sizes). `teacher`: null if there is
+// none.
+void check_fit(const Config& config, const models::CheckedModel& model, const models::CheckedModel* teacher);
+
 // Prepares the first rows of the sources as the run's method would, for a model of `vocabulary` tokens. UserError names
 // the row, or a reward that cannot be built. Does nothing else if nothing names data. `trains`: the run will read them
 // again, and log then what is worth knowing about them. Returns what is known of the rows.

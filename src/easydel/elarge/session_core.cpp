@@ -421,10 +421,12 @@ void check_session(const Config& config, int64_t ranks, Purpose purpose) {
       sides.push_back(side);
     }
   }
+  std::optional<models::CheckedModel> teacher;
   if (config.teacher_model && trains && facts.teacher != train::SideModelUse::none) {
-    sides.push_back(check_model(*config.teacher_model, "teacher_model", false));
-    check_vocabulary(*config.teacher_model, "teacher_model", sides.back().vocabulary);
+    sides.push_back(teacher.emplace(check_model(*config.teacher_model, "teacher_model", false)));
+    check_vocabulary(*config.teacher_model, "teacher_model", teacher->vocabulary);
   }
+  if (trains) check_fit(config, model, teacher ? &*teacher : nullptr);
   if (config.reward_model && trains && facts.reward != train::SideModelUse::none)
     sides.push_back(check_model(*config.reward_model, "reward_model", false));
   const auto rows = purpose.reads_data ? check_data(config, model.vocabulary, trains) : train::FirstRows();

@@ -34,6 +34,7 @@ struct Request {
   std::vector<TokenId> negative_prompt = {};  // with guidance_scale; none: the prompt's last token
   AllowedTokens allowed = {};                 // what may follow, if not everything
   bool logps = false;                         // results have log-probabilities; not with beams
+  bool kept = false;                          // and the tokens that each of theirs was drawn from
   // Of the model (models::Adapters), which reads the prompt with it; a blended model does not. Null: none.
   std::shared_ptr<const nn::LoadedAdapter> adapter = {};
 };
@@ -56,6 +57,9 @@ struct Result {
   // whole vocabulary by the model's own scores, and over what processors and warpers left. The first are the same bits
   // as those of nn::Head::score on the whole text, for families whose memory does not depend on roles.
   std::vector<float> logps, kept_logps;
+  // Only if requested: for each new token (including the end token) the tokens that processors and warpers left, in
+  // ascending order; empty: all of them.
+  std::vector<std::vector<TokenId>> kept;
 };
 
 struct GeneratorOptions {

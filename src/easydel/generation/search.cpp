@@ -25,6 +25,15 @@ float log_probability(const Tensor& row, TokenId token) {
   return ops::label_logps(row, at::full({1}, int64_t(token), at::kLong)).item<float>();
 }
 
+// The tokens that may still be drawn; empty: all.
+std::vector<TokenId> tokens_left(std::span<const float> scores) {
+  std::vector<TokenId> out;
+  for (size_t id = 0; id < scores.size(); ++id)
+    if (scores[id] != never_drawn) out.push_back(TokenId(id));
+  if (out.size() == scores.size()) out.clear();
+  return out;
+}
+
 class SingleSearch final : public Search {
  public:
   SingleSearch(const Request& request, size_t first, size_t choice, int64_t max_length, const Surroundings& around)
@@ -53,6 +62,7 @@ class SingleSearch final : public Search {
       const double temperature = config.temperature > 0 ? config.temperature : 1;
       result.logps.push_back(log_probability(temperature == 1 ? logits : logits.div(temperature), token));
       result.kept_logps.push_back(log_probability(row_of(scores), token));
+      if (request_.kept) result.kept.push_back(tokens_left(scores));
     }
     accept(token);
   }

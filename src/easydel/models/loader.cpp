@@ -415,8 +415,11 @@ CheckedModel check_model(const fs::path& folder, const LoadOptions& options, con
   CheckedModel out{task_of(opened.reader()), model->vocabulary()};
   for (const nn::Entry& entry : table.entries()) {
     out.elements += entry.elements();
-    if (trains(options, policies, entry)) out.trainable += entry.elements();
+    const bool trained = trains(options, policies, entry);
+    if (trained) out.trainable += entry.elements();
+    out.parameters.push_back({entry.path, entry.unit, trained});
   }
+  out.layers = model->layers();
   return out;
 }
 

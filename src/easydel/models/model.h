@@ -153,11 +153,20 @@ struct LoadOptions {
   std::shared_ptr<nn::WeightPolicy> weight_policy = {};
 };
 
+// A parameter of a model that was not loaded.
+struct ParameterName {
+  std::string path;
+  int unit = -1;  // its layer (nn::Entry::unit)
+  bool trainable = false;
+};
+
 // What check_model found out.
 struct CheckedModel {
   Task task = Task::causal_lm;
   int64_t vocabulary = 0;
   int64_t elements = 0, trainable = 0;  // of all parameters; of those that options.training trains
+  int64_t layers = 0;
+  std::vector<ParameterName> parameters = {};
 };
 
 // Loads a folder with config.json and weights; without weights it starts from random values (transformers'

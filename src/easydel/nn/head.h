@@ -24,6 +24,8 @@ struct ScoreOptions {
   bool log_normalizer = false;    // log-sum-exp of the row (z-loss)
   bool square_sum = false;        // logarithm of the row's sum of squared probabilities
   int64_t chunk = 0;              // tokens at a time; 0: chosen by size
+  // The tokens among which each row's distribution is (ops::ScoreRequest::kept); undefined: the whole vocabulary.
+  Tensor kept = {};
 };
 
 struct Scores {

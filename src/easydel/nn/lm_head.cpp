@@ -36,6 +36,7 @@ Scores LmHead::score(const Tensor& hidden, const Tensor& labels, Pass& pass, con
   request.correct = options.correct;
   request.mean_logit = options.mean_logit;
   request.square_sum = options.square_sum;
+  request.kept = options.kept;
   request.uniform = options.uniform;
   request.log_normalizer = options.log_normalizer;
   request.chunk = options.chunk;

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/logsumexp.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -79,6 +80,41 @@ void differentiate(const Tensor& given, const Tensor& g, const Tensor& labels, c
   g.copy_(logits);
 }
 
+// Which entries of the rows' logits count (ScoreRequest::kept).
+class KeptEntries {
+ public:
+  KeptEntries(const Tensor& list, int64_t rows, int64_t vocabulary) {
+    if (!list.defined()) return;
+    const Tensor own = list.contiguous();
+    const int64_t *next = own.const_data_ptr<int64_t>(), *const end = next + own.numel();
+    for (int64_t row = 0; row < rows; ++row) {
+      check(next < end && *next >= 0 && *next < end - next, "score: the list of kept tokens ends before row ", row);
+      const int64_t* const first = next + 1;
+      next = first + *next;
+      check(std::all_of(first, next, [&](int64_t id) { return id >= 0 && id < vocabulary; }),
+            "score: a kept token of row ", row, " is outside the vocabulary of ", vocabulary);
+      rows_.emplace_back(first, next);
+    }
+    check(next == end, "score: kept tokens of more rows than ", rows);
+  }
+
+  // Takes the others out of the logits of rows that begin with this one.
+  void apply(const Tensor& logits, int64_t begin) const {
+    if (rows_.empty()) return;
+    for (int64_t row = 0; row < logits.size(0); ++row) {
+      const std::vector<int64_t>& ids = rows_[size_t(begin + row)];
+      if (ids.empty()) continue;
+      const Tensor places = at::tensor(at::IntArrayRef(ids), at::kLong).to(logits.device());
+      Tensor all = logits.select(0, row);
+      const Tensor values = all.index_select(0, places);
+      all.fill_(left_out_logit).index_copy_(0, places, values);
+    }
+  }
+
+ private:
+  std::vector<std::vector<int64_t>> rows_;  // empty: nothing is taken out
+};
+
 struct Score : torch::autograd::Function<Score> {
   static variable_list forward(AutogradContext* context, const Tensor& hidden, const Tensor& master,
                                at::TensorList /*inputs_of(added)*/, const std::optional<Tensor>& own_bias,
@@ -94,6 +130,7 @@ struct Score : torch::autograd::Function<Score> {
     const Tensor square_sum = when(request.square_sum);
     const Tensor correct = request.correct ? at::empty({n}, options.dtype(at::kBool)) : Tensor();
     const LogitShape shape{request.multiplier, request.softcap, request.temperature};
+    const KeptEntries entries(request.kept, n, vocabulary);
     // From the last chunk to the first, whose logits are kept: the backward begins there and needs the memory of one
     // chunk.
     Tensor first;
@@ -101,6 +138,7 @@ struct Score : torch::autograd::Function<Score> {
       begin = (end - 1) / chunk * chunk;
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
       Tensor logits = chunk_logits(part(hidden), weight, bias, rows_of(added, begin, end), shape);
+      entries.apply(logits, begin);
       const auto some = [&](const Tensor& t) { return t.defined() ? part(t) : t; };
       const Tensor lse = part(normalizer);
       read_logits(logits, part(labels), {part(logps), lse, some(entropy), some(correct)});
@@ -114,6 +152,7 @@ struct Score : torch::autograd::Function<Score> {
     }
     if (context) {
       variable_list kept = {hidden, weight.compute.detach(), bias, labels.contiguous(), normalizer};
+      if (request.kept.defined()) context->saved_data["kept"] = request.kept;
       variable_list types;
       for (const Factors& one : added) {
         kept.insert(kept.end(), {one.x, one.weight.compute.detach()});
@@ -181,13 +220,16 @@ struct Score : torch::autograd::Function<Score> {
     Tensor db = bias.defined() && context->needs_input_grad(2 + 2 * further)
                     ? at::zeros({vocabulary}, normalizer.options())
                     : Tensor();
+    const auto kept = context->saved_data.find("kept");
+    const KeptEntries entries(kept == context->saved_data.end() ? Tensor() : kept->second.toTensor(), n, vocabulary);
     for (int64_t begin = 0; begin < n; begin += chunk) {
       const int64_t end = std::min(begin + chunk, n);
       const auto part = [&](const Tensor& t) { return t.slice(0, begin, end); };
-      Tensor bent;
-      Tensor logits = first.defined()
-                          ? std::exchange(first, Tensor())
-                          : chunk_logits(part(hidden), matrix, bias, rows_of(added, begin, end), shape, &bent);
+      Tensor bent, logits = std::exchange(first, Tensor());
+      if (!logits.defined()) {
+        logits = chunk_logits(part(hidden), matrix, bias, rows_of(added, begin, end), shape, &bent);
+        entries.apply(logits, begin);
+      }
       // Computed directly in the dtype of gradients between layers if nothing else has to be done to it.
       const bool done = !bent.defined() && !db.defined() && !on_entropy.defined();
       const bool in_place = !done || hidden.scalar_type() == at::kFloat;

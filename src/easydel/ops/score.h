@@ -16,6 +16,9 @@ struct ScoreRequest {
   bool entropy_gradient = false;  // the entropy is differentiable; costs a copy of a chunk of logits in the backward
   bool square_sum = false;        // the logarithm of the sum of the squared probabilities
   int64_t chunk = 0;              // tokens per chunk; 0: chosen by size
+  // The tokens among which each row's distribution is: a flat list, int64 on the CPU, of each row its number of tokens
+  // and then their ids. A row with 0 has the whole vocabulary; undefined: all rows have. The others get no gradient.
+  Tensor kept = {};
 };
 
 struct ScoreResult {
@@ -28,6 +31,9 @@ struct ScoreResult {
 // products that belong to the logits, of dense weights; gradients flow to their x and their masters, too.
 ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const Tensor& labels,
                   const ScoreRequest& request, const std::vector<Factors>& added = {});
+
+// What a logit counts that is not among the kept ones: its probability is exactly 0, and 0 times it is 0.
+inline constexpr float left_out_logit = -1e30F;
 
 // The log-probabilities that score() takes from these fp32 logits [n, vocabulary], to the bit: fp32 [n], no gradient.
 Tensor label_logps(const Tensor& logits, const Tensor& labels);

@@ -29,7 +29,8 @@ RolloutKeys with_tools(const AgenticMoshpitConfig& config) {
 class AgenticMoshpit final : public Grpo {
  public:
   AgenticMoshpit(const Setting& setting, const AgenticMoshpitConfig& config)
-      : Grpo(setting, config.grpo, {config.grpo.beta, with_tools(config), config.window, config.reference}),
+      : Grpo(setting, config.grpo,
+             {config.grpo.beta, with_tools(config), config.window, config.reference, config.grpo.importance}),
         episode_keys_(config.own) {
     if (!config.own.tool_names && !config.own.environment)
       refuse("trainer.environment", "is missing, and no tool is named, so nothing answers the model",

@@ -12,10 +12,11 @@ namespace {
 // Prepares rows where there is no model to say what becomes of them: by their kind.
 class Rows final : public Method {
  public:
-  Rows(std::unique_ptr<Method> texts, std::unique_ptr<Method> classes)
-      : texts_(std::move(texts)), classes_(std::move(classes)) {}
+  Rows(std::unique_ptr<Method> texts, std::unique_ptr<Method> classes, std::unique_ptr<Method> answers)
+      : texts_(std::move(texts)), classes_(std::move(classes)), answers_(std::move(answers)) {}
   data::Prepared prepare(const data::TypedRow& row) const override {
-    return (row.kind == data::RowKind::labelled ? classes_ : texts_)->prepare(row);
+    if (row.kind != data::RowKind::labelled) return texts_->prepare(row);
+    return (row.label.is_map() ? answers_ : classes_)->prepare(row);
   }
   Batch collate(std::span<const data::Example* const>) const override { throw Bug("a batch without a model"); }
   Loss loss(const models::Model&, const Batch&, const Forwarding&) const override {
@@ -23,7 +24,7 @@ class Rows final : public Method {
   }
 
  private:
-  std::unique_ptr<Method> texts_, classes_;
+  std::unique_ptr<Method> texts_, classes_, answers_;
 };
 
 std::unique_ptr<Method> next_tokens(const Setting& setting) {
@@ -33,25 +34,28 @@ std::unique_ptr<Method> next_tokens(const Setting& setting) {
 }
 
 std::unique_ptr<Method> own_task(const Setting& setting) {
-  if (!setting.model) return std::make_unique<Rows>(next_tokens(setting), class_learning(setting));
+  const auto& own = setting.trainer.own_as<BaseTrainerConfig>();
+  if (!setting.model)
+    return std::make_unique<Rows>(next_tokens(setting), class_learning(setting),
+                                  answer_learning(setting, own.doc_stride));
   const models::Task task = setting.model->task();
   using enum models::Task;
   switch (task) {
     case causal_lm:
       return next_tokens(setting);
     case masked_lm:
-      return masked_learning(setting, setting.trainer.own_as<BaseTrainerConfig>().mlm_probability);
+      return masked_learning(setting, own.mlm_probability);
     case sequence_classification:
     case token_classification:
       return class_learning(setting);
     case question_answering:
-      refuse("model.task", "training to find answers in a text is not built yet",
-             "built: causal and masked language models, and classes of texts and of words");
+      return answer_learning(setting, own.doc_stride);
     case base:
       break;
   }
   refuse("model.task", "the model has no head, so it has no loss",
-         "set model.task to causal-language-model or sequence-classification, or give a folder with a masked language "
+         "set model.task to causal-language-model or sequence-classification or question-answering, or give a folder "
+         "with a masked language "
          "model's head or a head of words' classes");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 
 #include "easydel/config/fields.h"
 #include "easydel/train/method_facts.h"
@@ -10,6 +11,7 @@ namespace easydel::train {
 
 struct BaseTrainerConfig {
   double mlm_probability = 0.15;
+  int64_t doc_stride = 128;
 
   // A language model learns texts; a model with another head, labelled ones.
   static constexpr MethodFacts facts{
@@ -19,8 +21,9 @@ struct BaseTrainerConfig {
 
   static constexpr auto doc =
       "The loss of the model's own task (`model.task`, else that of its files), as transformers' Trainer has it: the "
-      "next token, tokens that were masked, a class, several classes or numbers of a text, a class of each word. `ray` "
-      "is the same method; several hosts are joined by torchrun, Slurm or MPI.";
+      "next token, tokens that were masked, a class, several classes or numbers of a text, a class of each word, the "
+      "answer to a question "
+      "in a text. `ray` is the same method; several hosts are joined by torchrun, Slurm or MPI.";
   template <class C>
   static constexpr auto fields() {
     using namespace config;
@@ -29,6 +32,10 @@ struct BaseTrainerConfig {
             "Of a masked language model: the share of tokens that are to be filled in. Of these 80 % are masked, 10 % "
             "are another token, and 10 % stay.",
             between(0, 1)),
+        field<&C::doc_stride>(
+            "Of a model that finds answers: tokens that two windows of a text have in common, which is cut into "
+            "windows if it and the question have more than max_length tokens.",
+            at_least(0)),
     };
   }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "easydel/base/error.h"
+#include "easydel/train/sequence_logps.h"
 
 namespace easydel::train {
 namespace {
@@ -58,30 +59,40 @@ Method::SampledSizes sampled_sizes(const generation::GenerationConfig& config, c
   return out;
 }
 
+std::vector<data::Example> completed(std::span<const data::Example* const> examples, const CompletionOptions& options,
+                                     const Sampler& sampler, const std::function<uint64_t(size_t place)>& seed) {
+  std::vector<SampleRequest> prompts;
+  for (const data::Example* example : examples)
+    prompts.push_back({prompt_of(*example, options.max_prompt_length), seed(prompts.size())});
+  const std::vector<Sample> completions = sampler.sample(prompts, options.generation);
+  const auto each = size_t(options.generation.num_return_sequences);
+  std::vector<data::Example> out;
+  for (size_t i = 0; i < completions.size(); ++i)
+    out.push_back(learned_example(prompts[i / each].prompt, completions[i].ids));
+  return out;
+}
+
+std::vector<data::Example> completed_held_out(const std::vector<data::Example>& examples,
+                                              const CompletionOptions& options, const Sampler& sampler, int64_t first) {
+  std::vector<const data::Example*> all;
+  for (const data::Example& example : examples) all.push_back(&example);
+  return completed(all, options, sampler,
+                   [&](size_t place) { return draw_seed(options.generation.seed, -1, uint64_t(first) + place); });
+}
+
 std::vector<MicroBatch> CompletionSource::step(int64_t step) {
   std::vector<MicroBatch> micros = rows_->step(step);
-  sampled_.clear();
-  uint64_t prompt = 0, micro_size = 0;  // of the step's, the first of a micro-batch
-  for (size_t m = 0; m < micros.size(); prompt += micro_size, ++m) {
-    micro_size = micros[m].size();
-    const Sampler* const sampler = options_.sampler_of(step, int64_t(m));
-    if (!sampler) continue;
-    std::vector<SampleRequest> prompts;
-    for (const data::Example* example : micros[m])
-      prompts.push_back({prompt_of(*example, options_.max_prompt_length),
-                         draw_seed(options_.generation.seed, step, prompt + prompts.size())});
-    const std::vector<Sample> completions = sampler->sample(prompts, options_.generation);
-    const auto each = size_t(options_.generation.num_return_sequences);
-    micros[m].clear();
-    for (size_t i = 0; i < completions.size(); ++i) {
-      std::vector<int32_t> ids = prompts[i / each].prompt;
-      std::vector<uint8_t> learn(ids.size(), 0);
-      ids.insert(ids.end(), completions[i].ids.begin(), completions[i].ids.end());
-      learn.resize(ids.size(), 1);
-      sampled_.push_back(std::make_unique<data::Example>());
-      sampled_.back()->add_sequence(ids, learn);
-      micros[m].push_back(sampled_.back().get());
+  sampled_.assign(micros.size(), {});
+  uint64_t before = 0;  // prompts of the step's earlier micro-batches
+  for (size_t m = 0; m < micros.size(); ++m) {
+    const size_t size = micros[m].size();
+    if (const Sampler* const sampler = options_.sampler_of(step, int64_t(m))) {
+      sampled_[m] = completed(micros[m], options_, *sampler,
+                              [&](size_t place) { return draw_seed(options_.generation.seed, step, before + place); });
+      micros[m].clear();
+      for (const data::Example& example : sampled_[m]) micros[m].push_back(&example);
     }
+    before += size;
   }
   return micros;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "easydel/generation/generation_config.h"
@@ -35,6 +36,13 @@ Method::SampledSizes sampled_sizes(const generation::GenerationConfig& config, c
 // The end tokens of a model's folder, or the tokenizer's if the folder names none.
 void set_end_tokens(generation::GenerationConfig& config, const models::Model& model, const text::Tokenizer* tokenizer);
 
+// The examples with other completions, as CompletionSource makes them; `seed`: of the draws for the prompt of a place.
+std::vector<data::Example> completed(std::span<const data::Example* const> examples, const CompletionOptions& options,
+                                     const Sampler& sampler, const std::function<uint64_t(size_t place)>& seed);
+// Held-out examples with completions of a model, for Method::evaluated(). `first`: examples that were evaluated before.
+std::vector<data::Example> completed_held_out(const std::vector<data::Example>& examples,
+                                              const CompletionOptions& options, const Sampler& sampler, int64_t first);
+
 // A step's examples are those of `rows` with other completions: of an example's tokens those before the first labelled
 // one are the prompt, or all if none is labelled. The tokens that are sampled are labelled, the end token included. A
 // step is a function of its number and of the sampling model's weights.
@@ -51,7 +59,7 @@ class CompletionSource final : public BatchSource {
  private:
   std::unique_ptr<BatchSource> rows_;
   CompletionOptions options_;
-  std::vector<std::unique_ptr<data::Example>> sampled_;  // of the last step
+  std::vector<std::vector<data::Example>> sampled_;  // of the last step, by micro-batch
 };
 
 }  // namespace easydel::train

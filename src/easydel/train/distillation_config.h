@@ -69,6 +69,7 @@ struct DistillationConfig {
     };
   }
   void settle(config::Keys& keys);
+  void check_sizes(const ModelSizes& model, const ModelSizes* teacher) const;
 };
 
 }  // namespace easydel::train

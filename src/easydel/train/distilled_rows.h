@@ -8,8 +8,11 @@ namespace easydel::train {
 
 class DistilledRows final : public Method {
  public:
-  DistilledRows(const Setting& setting, const DistillationConfig& config, TeachingTerms terms)
-      : rows_(setting, {.assistant_only = config.assistant_only_loss, .completion_only = config.completion_only_loss}),
+  DistilledRows(const Setting& setting, const DistillationConfig& config, TeachingTerms terms,
+                bool without_template = false)
+      : rows_(setting, {.assistant_only = config.assistant_only_loss,
+                        .completion_only = config.completion_only_loss,
+                        .without_template = without_template}),
         teaching_(setting.side.teacher.model, setting.model.get(), std::move(terms)) {}
 
   data::Prepared prepare(const data::TypedRow& row) const override { return rows_.prepare(row); }

@@ -68,10 +68,7 @@ class Embedding final : public Method {
     spec_.normalized = config_.normalize_embeddings;
     size_ = models::hidden_size(*setting.model);
     positions_ = setting.model->max_positions();
-    for (const int64_t size : config_.matryoshka_dims.value_or(std::vector<int64_t>{}))
-      if (size > size_)
-        refuse("trainer.matryoshka_dims", str(size, " is more than the ", size_, " numbers of the model's vectors"),
-               "give sizes of prefixes");
+    config_.check_sizes({.hidden = size_}, nullptr);
   }
 
   data::Prepared prepare(const data::TypedRow& row) const override {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "easydel/base/error.h"
 #include "easydel/config/fields.h"
 #include "easydel/train/method_facts.h"
 
@@ -46,6 +47,14 @@ struct EmbeddingConfig {
     if (positive_field != "positive") out.names.emplace_back(positive_field, "positive");
     if (negative_field.value_or("negative") != "negative") out.names.emplace_back(*negative_field, "negative");
     return out;
+  }
+
+  void check_sizes(const ModelSizes& model, const ModelSizes*) const {
+    for (const int64_t size : matryoshka_dims.value_or(std::vector<int64_t>()))
+      if (model.hidden > 0 && size > model.hidden)
+        refuse("trainer.matryoshka_dims",
+               str(size, " is more than the ", model.hidden, " numbers of the model's vectors"),
+               "give sizes of prefixes");
   }
 
   static constexpr auto doc =

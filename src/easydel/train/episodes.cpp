@@ -124,6 +124,7 @@ void Episodes::append(Running& one, const Sample& turn) const {
   all.ids.insert(all.ids.end(), turn.ids.begin(), turn.ids.end());
   all.logps.insert(all.logps.end(), turn.logps.begin(), turn.logps.end());
   all.kept_logps.insert(all.kept_logps.end(), turn.kept_logps.begin(), turn.kept_logps.end());
+  all.kept.insert(all.kept.end(), turn.kept.begin(), turn.kept.end());
   all.inserted.resize(all.ids.size(), 0);
   all.reason = turn.reason;
   one.made.turn_rewards.push_back(0);
@@ -160,6 +161,7 @@ void Episodes::go_on(Running& one, std::vector<Value> added) const {
   }
   all.ids.insert(all.ids.end(), between.begin(), between.end());
   for (std::vector<float>* logps : {&all.logps, &all.kept_logps}) logps->resize(all.ids.size(), 0.0F);
+  if (!all.kept.empty()) all.kept.resize(all.ids.size());
   all.inserted.resize(all.ids.size(), 1);
   one.messages.items.push_back(TurnTemplate::sampled_turn());
   std::ranges::move(added, std::back_inserter(one.messages.items));

@@ -41,7 +41,8 @@ namespace {
 class Gfpo final : public Grpo {
  public:
   Gfpo(const Setting& setting, const GfpoConfig& config)
-      : Grpo(setting, config.grpo, {config.grpo.beta, config.rollouts, config.window, config.reference}),
+      : Grpo(setting, config.grpo,
+             {config.grpo.beta, config.rollouts, config.window, config.reference, config.grpo.importance}),
         filter_(config.own) {
     const int64_t group = config.rollouts.num_return_sequences;
     if (filter_.num_remains_in_group.value_or(group) > group)

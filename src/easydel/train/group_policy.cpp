@@ -11,6 +11,7 @@ SamplingMethod::Keys shared_keys(const GroupPolicy::Keys& keys) {
   SamplingMethod::Keys out{keys.rollouts, keys.window};
   if (keys.beta != 0) out.reference = keys.reference;
   out.examples_of_prompt = keys.rollouts.num_return_sequences;
+  out.importance = keys.importance;
   return out;
 }
 
@@ -64,7 +65,7 @@ void GroupPolicy::complete(Window& window, const RolloutPlan& plan) {
 }
 
 SamplingMethod::Window GroupPolicy::sampled(const Generation& generation) {
-  const Sampler& sampler = generation.sampler;
+  const Sampler sampler = sampler_of(generation);
   Rollouts rollouts =
       this->rollouts().make(Completer{&sampler, generation.group}, generation.window, generation.prompts);
 
@@ -75,9 +76,11 @@ SamplingMethod::Window GroupPolicy::sampled(const Generation& generation) {
     const std::vector<int32_t>& prompt = rollouts.prompt_of(i);
     data::Example& example = all.emplace_back(learned_example(prompt, sample.ids, sample.inserted));
     std::vector<float> old(example.tokens.size(), 0.0F);
-    std::ranges::copy(sample.logps, old.begin() + static_cast<std::ptrdiff_t>(prompt.size()) - 1);
+    std::ranges::copy(is_truncated() ? sample.kept_logps : sample.logps,
+                      old.begin() + static_cast<std::ptrdiff_t>(prompt.size()) - 1);
     if (rollout_keys().mask_truncated_completions && !sample.ended()) std::ranges::fill(example.labels, data::no_label);
     example.set({old_logps_column, data::Column::Per::token, std::move(old)});
+    if (is_truncated()) example.set(kept_tokens(example, prompt.size(), sample.kept));
   }
   const std::vector<size_t> places = generation.evaluates() ? std::vector<size_t>() : kept(rollouts.rewards, all);
   RewardTable judged = rollouts.rewards;

@@ -25,6 +25,7 @@ class GroupPolicy : public SamplingMethod {
     RolloutKeys rollouts;
     WindowKeys window;
     ReferenceKeys reference;
+    Importance importance = Importance::full;
   };
   GroupPolicy(const Setting& setting, const Keys& keys);
 

@@ -82,7 +82,9 @@ std::unique_ptr<Method> build_grpo(const Setting& setting, const GrpoKeys& own, 
 MethodEntry grpo() {
   return {"grpo", [](const Setting& setting) {
             const auto& config = setting.trainer.own_as<GrpoConfig>();
-            return build_grpo(setting, config.own, {config.own.beta, config.rollouts, config.window, config.reference});
+            return build_grpo(
+                setting, config.own,
+                {config.own.beta, config.rollouts, config.window, config.reference, config.own.importance});
           }};
 }
 

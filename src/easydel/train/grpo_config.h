@@ -50,6 +50,7 @@ struct GrpoKeys {
   bool use_bias_correction_kl = true;
   GrpoLoss loss_type = GrpoLoss::dapo;
   ImportanceLevel importance_sampling_level = ImportanceLevel::token;
+  Importance importance = Importance::full;
   RewardScale scale_rewards = RewardScale::group;
   RewardAggregation multi_objective_aggregation = RewardAggregation::sum_then_normalize;
   double top_entropy_quantile = 1;
@@ -82,6 +83,7 @@ struct GrpoKeys {
             "completion's "
             "ratios (arXiv:2507.20673)."),
         field<&C::importance_sampling_level>("Whether ratios are computed per token or per completion."),
+        field<&C::importance>(importance_help),
         field<&C::scale_rewards>(
             "What advantages are divided by: the standard deviation in the group, that in the batch, or nothing."),
         field<&C::multi_objective_aggregation>(

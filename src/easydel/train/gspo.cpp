@@ -6,11 +6,12 @@
 namespace easydel::train {
 
 MethodEntry gspo() {
-  return {
-      "gspo", [](const Setting& setting) {
-        const auto& config = setting.trainer.own_as<GspoConfig>();
-        return build_grpo(setting, config.grpo, {config.grpo.beta, config.rollouts, config.window, config.reference});
-      }};
+  return {"gspo", [](const Setting& setting) {
+            const auto& config = setting.trainer.own_as<GspoConfig>();
+            return build_grpo(
+                setting, config.grpo,
+                {config.grpo.beta, config.rollouts, config.window, config.reference, config.grpo.importance});
+          }};
 }
 
 }  // namespace easydel::train

@@ -48,6 +48,12 @@ data::TypedRow without_label(const data::TypedRow& row) {
 
 }  // namespace
 
+void refuse_conversation(const data::TypedRow& row) {
+  if (row.conversational)
+    refuse(row.where, "the prompt is a conversation, and trainer.skip_apply_chat_template is set",
+           "give the prompt as a text, or leave the key out");
+}
+
 LanguageRows::LanguageRows(const Setting& setting, const LanguageRowOptions& options)
     : options_(options), common_(setting.trainer.common), truncates_(setting.mixture.tokenization.truncation) {
   const LossConfig loss = setting.trainer.facts().token_loss ? common_.loss() : LossConfig{};
@@ -60,6 +66,7 @@ data::Prepared LanguageRows::prepare(const data::TypedRow& given) const {
   if (given.kind == data::RowKind::tokens) return prepare_tokens(given);
   if (given.kind == data::RowKind::labelled) return prepare(without_label(given));
   check(encoder_.has_value(), "rows without a tokenizer");
+  if (options_.without_template) refuse_conversation(given);
   const bool splits = options_.last_message_only && given.kind == data::RowKind::messages;
   const data::TypedRow split = splits ? last_message_as_completion(given) : data::TypedRow();
   const data::TypedRow& row = splits ? split : given;

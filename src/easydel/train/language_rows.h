@@ -18,8 +18,12 @@ struct LanguageRowOptions {
   std::optional<bool> completion_only = {};   // not given: as TRL does for the kind of row
   std::optional<std::string> eos_token = {};  // ends plain texts; not given: the tokenizer's
   bool packed = false;                        // nothing is cut, because packing does
+  bool without_template = false;              // conversations are refused
   bool last_message_only = false;             // a conversation is a prompt with its last message as the completion
 };
+
+// Refuses a conversation where trainer.skip_apply_chat_template is set.
+void refuse_conversation(const data::TypedRow& row);
 
 class LanguageRows {
  public:

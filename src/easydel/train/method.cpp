@@ -106,6 +106,10 @@ Tensor collated(std::span<const data::Example* const> examples, const data::Colu
     lists.push_back(&std::get<std::vector<T>>(column->values));
   }
   std::vector<T> out;
+  if (like.per == data::Column::Per::list) {
+    for (const std::vector<T>* const list : lists) out.insert(out.end(), list->begin(), list->end());
+    return at::tensor(at::ArrayRef<T>(out), c10::CppTypeToScalarType<T>::value);
+  }
   std::vector<size_t> done(examples.size(), 0);
   for (size_t s = 0; s < (like.per == data::Column::Per::example ? 1 : sequences); ++s)
     for (size_t e = 0; e < examples.size(); ++e) {

@@ -33,7 +33,8 @@ struct Batch {
   std::vector<int64_t> cu_seqlens;  // where each sequence begins, and the end
   int64_t examples = 0;
   int64_t labelled = 0;  // labels that are not no_label
-  // The examples' columns by name, fp32 or int64 [examples], [sequences] or [tokens], in the batch's order.
+  // The examples' columns by name, fp32 or int64 [examples], [sequences] or [tokens], in the batch's order; lists are
+  // concatenated.
   std::map<std::string, Tensor, std::less<>> columns;
   // The batch's weight, summed over micro-batches and ranks; the step's losses are divided by that sum.
   double weight = 0;

@@ -221,6 +221,10 @@ bool TrainerSection::judges_itself() const {
   return method.judges_itself && method.judges_itself(own.get());
 }
 
+void TrainerSection::check_sizes(const ModelSizes& model, const ModelSizes* teacher) const {
+  if (const MethodConfig& method = this->method(); method.check_sizes) method.check_sizes(own.get(), model, teacher);
+}
+
 bool TrainerSection::has_reference() const {
   const MethodConfig& method = this->method();
   if (method.facts.reference == SideModelUse::none) return false;

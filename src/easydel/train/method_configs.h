@@ -29,6 +29,8 @@ struct MethodConfig {
   const RolloutKeys* (*rollouts)(const void* own) = nullptr;  // null: it does not judge completions of its own
   // Whether its own keys judge completions, so that trainer.rewards may be empty; null: they do not.
   bool (*judges_itself)(const void* own) = nullptr;
+  // UserError if its own keys do not fit the models; null: they fit any.
+  void (*check_sizes)(const void* own, const ModelSizes& model, const ModelSizes* teacher) = nullptr;
 };
 
 // The row of a method whose keys are `Config`.
@@ -47,6 +49,10 @@ constexpr MethodConfig method_config(std::string_view name, void (*defaults)(Tra
     out.rollouts = [](const void* own) { return &static_cast<const Config*>(own)->rollouts; };
   if constexpr (requires(const Config& keys) { keys.judges_itself(); })
     out.judges_itself = [](const void* own) { return static_cast<const Config*>(own)->judges_itself(); };
+  if constexpr (requires(const Config& keys) { keys.check_sizes(ModelSizes(), nullptr); })
+    out.check_sizes = [](const void* own, const ModelSizes& model, const ModelSizes* teacher) {
+      static_cast<const Config*>(own)->check_sizes(model, teacher);
+    };
   return out;
 }
 
@@ -73,6 +79,8 @@ struct TrainerSection {
   DataKeys data_keys() const;
   const RolloutKeys* rollouts() const;  // null: the method does not judge completions of its own
   bool judges_itself() const;           // the method's own keys do, without trainer.rewards
+  // UserError if the method's own keys do not fit the models.
+  void check_sizes(const ModelSizes& model, const ModelSizes* teacher) const;
   bool has_reference() const;  // the run compares with a frozen model: reference_model, or the model as it starts
   data::SavedExamples saved_examples() const {
     return {common.trainer_type, facts().saves, !facts().token_loss || common.loss().shift_tokens};

@@ -34,6 +34,13 @@ struct MethodFacts {
       {};  // what mixture.save writes of its examples; empty: they cannot be saved
 };
 
+// Of a model that a method's own keys have to fit; 0: unknown. A config struct implements
+// `void check_sizes(const ModelSizes& model, const ModelSizes* teacher) const`, which throws UserError; the second is
+// null without a teacher.
+struct ModelSizes {
+  int64_t layers = 0, hidden = 0;
+};
+
 // What a method's own keys say about its data; a config struct implements `DataKeys data_keys() const`.
 struct DataKeys {
   std::optional<std::string> text_field = {};  // of a text row; not given: mixture.text_target_field

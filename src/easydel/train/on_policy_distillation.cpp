@@ -15,7 +15,9 @@ class OnPolicyDistillation final : public Method {
   explicit OnPolicyDistillation(const Setting& setting)
       : config_(setting.trainer.own_as<OnPolicyDistillationConfig>()),
         common_(setting.trainer.common),
-        rows_(setting, {.completion_only = true, .last_message_only = true}),
+        rows_(setting, {.completion_only = true,
+                        .without_template = config_.samples.skip_apply_chat_template,
+                        .last_message_only = true}),
         teaching_(setting.side.teacher.model, setting.model.get(),
                   teaching_terms(config_.distillation, setting.trainer.common)),
         options_(completion_options(config_.samples, setting)) {
@@ -28,6 +30,12 @@ class OnPolicyDistillation final : public Method {
     options_.sampler_of = [who](int64_t, int64_t) { return who; };
     return std::make_unique<CompletionSource>(std::move(rows), options_);
   }
+  std::vector<data::Example> evaluated(std::vector<data::Example> rows, const Sampler* sampler,
+                                       int64_t first) override {
+    const Sampler* const who = config_.own.generate_with_teacher ? &*teacher_ : sampler;
+    return who ? completed_held_out(rows, options_, *who, first) : rows;
+  }
+  int64_t evaluated_per_row() const override { return options_.generation.num_return_sequences; }
   std::optional<SampledSizes> sampled_sizes() const override {
     return train::sampled_sizes(options_.generation, common_);
   }

@@ -32,6 +32,10 @@ struct OnPolicyDistillationConfig {
                                      .samples = true,
                                      .teacher = SideModelUse::required};
 
+  void check_sizes(const ModelSizes& model, const ModelSizes* teacher) const {
+    distillation.check_sizes(model, teacher);
+  }
+
   static config::Section section() {
     return config::flat<&OnPolicyDistillationConfig::own, &OnPolicyDistillationConfig::distillation,
                         &OnPolicyDistillationConfig::samples>("Distillation on sampled completions.");

@@ -14,4 +14,8 @@ std::unique_ptr<Method> masked_learning(const Setting& setting, double probabili
 // are not checked.
 std::unique_ptr<Method> class_learning(const Setting& setting);
 
+// Questions, each with a text in which its answer is. Longer texts are cut into windows, examples of their own, which
+// have `stride` tokens in common.
+std::unique_ptr<Method> answer_learning(const Setting& setting, int64_t stride);
+
 }  // namespace easydel::train

@@ -40,7 +40,10 @@ Span span_of(const data::Example& example) {
 class Ppo final : public SamplingMethod {
  public:
   Ppo(const Setting& setting, const PpoConfig& config)
-      : SamplingMethod(setting, {config.rollouts, {.num_iterations = config.own.num_ppo_epochs}, ReferenceKeys()}),
+      : SamplingMethod(setting, {.rollouts = config.rollouts,
+                                 .window = {.num_iterations = config.own.num_ppo_epochs},
+                                 .reference = ReferenceKeys(),
+                                 .importance = config.own.importance}),
         own_(config.own) {
     if (tokenizer() && config.rollouts.num_return_sequences != 1)
       refuse("trainer.num_return_sequences",
@@ -102,8 +105,9 @@ class Ppo final : public SamplingMethod {
     const models::Outputs outputs = how.run(model, batch, pass);
     const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);
     const Tensor places = batch.column(ppo_has_value).gt(0).nonzero().squeeze(1).to(outputs.hidden.device());
-    return {model.head().score(hidden, labels, pass, scoring(how.metrics || bonus, bonus)),
-            value_->values(outputs.hidden.index_select(0, places))};
+    nn::ScoreOptions options = scoring(how.metrics || bonus, bonus);
+    if (batch.has(kept_tokens_column)) options.kept = batch.column(kept_tokens_column);
+    return {model.head().score(hidden, labels, pass, options), value_->values(outputs.hidden.index_select(0, places))};
   }
 
   void complete(Window& window, const RolloutPlan&) override {
@@ -122,11 +126,13 @@ class Ppo final : public SamplingMethod {
   }
 
   Window sampled(const Generation& generation) override {
-    Rollouts made = rollouts().make(Completer{&generation.sampler, 1}, generation.window, generation.prompts);
+    const Sampler sampler = sampler_of(generation);
+    Rollouts made = rollouts().make(Completer{&sampler, 1}, generation.window, generation.prompts);
     std::vector<data::Example> all;
     std::vector<float> missing_ends;
     for (size_t i = 0; i < made.samples.size(); ++i) {
       all.push_back(learned_example(made.prompts[i]->tokens, made.samples[i].ids));
+      if (is_truncated()) all.back().set(kept_tokens(all.back(), made.prompts[i]->tokens.size(), made.samples[i].kept));
       missing_ends.push_back(made.samples[i].ended() ? 0 : 1);
     }
     Window out = in_micro_batches(std::move(all), generation.plan);

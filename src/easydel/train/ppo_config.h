@@ -26,6 +26,7 @@ struct PpoKeys {
   double cliprange_value = 0.2;
   double gamma = 1;
   double lam = 0.95;
+  Importance importance = Importance::full;
   bool whiten_rewards = false;
   bool whiten_advantages = true;
   std::optional<double> entropy_coef = {};
@@ -44,6 +45,7 @@ struct PpoKeys {
         field<&C::cliprange_value>("Clip range of values.", at_least(0)),
         field<&C::gamma>("Discount.", between(0, 1)),
         field<&C::lam>("Lambda of the advantage estimate.", between(0, 1)),
+        field<&C::importance>(importance_help),
         field<&C::whiten_rewards>("Scale rewards to mean 0 and deviation 1."),
         field<&C::whiten_advantages>("Scale advantages to mean 0 and deviation 1."),
         field<&C::entropy_coef>("Weight of the entropy; null: none."),

@@ -15,7 +15,9 @@ namespace {
 class Rloo final : public GroupPolicy {
  public:
   Rloo(const Setting& setting, const RlooConfig& config)
-      : GroupPolicy(setting, {config.own.beta, config.rollouts, config.window, config.reference}), own_(config.own) {}
+      : GroupPolicy(setting,
+                    {config.own.beta, config.rollouts, config.window, config.reference, config.own.importance}),
+        own_(config.own) {}
 
   Loss loss(const models::Model& model, const Batch& batch, const Forwarding& how) const override {
     const SequenceScores found = score_sequences(model, batch, how, scoring(true));

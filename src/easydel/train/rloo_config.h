@@ -16,6 +16,7 @@ struct RlooKeys {
   double beta = 0.05;
   double epsilon = 0.2;
   std::optional<double> epsilon_high = {};
+  Importance importance = Importance::full;
   bool normalize_advantages = false;
   std::optional<std::vector<double>> reward_clip_range = {};
 
@@ -28,6 +29,7 @@ struct RlooKeys {
                         at_least(0), alias("kl_coef")),
         field<&C::epsilon>("Lower clip range of a completion's probability ratio.", at_least(0)),
         field<&C::epsilon_high>("Upper clip range of the probability ratio; null: as epsilon.", at_least(0)),
+        field<&C::importance>(importance_help),
         field<&C::normalize_advantages>("Scale the advantages of a generation to mean 0 and deviation 1."),
         field<&C::reward_clip_range>("Lowest and highest reward, [low, high]; null: rewards are not clipped."),
     };

@@ -46,7 +46,8 @@ RolloutKeys with_checks(const RlvrConfig& config) {
 class Rlvr final : public Grpo {
  public:
   Rlvr(const Setting& setting, const RlvrConfig& config)
-      : Grpo(setting, config.grpo, {config.grpo.beta, with_checks(config), config.window, config.reference}),
+      : Grpo(setting, config.grpo,
+             {config.grpo.beta, with_checks(config), config.window, config.reference, config.grpo.importance}),
         checks_(config.own) {
     if (checks_.difficulty_loss_weight && !checks_.difficulty_key)
       refuse("trainer.difficulty_loss_weight", "no field says how difficult a row is", "set difficulty_key");

@@ -19,6 +19,18 @@ inline constexpr MethodFacts facts_of_sampling{.rows = {data::RowKind::prompt},
                                                .reference = SideModelUse::optional,
                                                .reward = SideModelUse::optional};
 
+// Which distribution the probability ratios of a loss are of.
+enum class Importance : uint8_t { full, sampled };
+constexpr auto choices(Importance) {
+  using enum Importance;
+  return std::array{config::Choice{full, "full"}, config::Choice{sampled, "sampled"}};
+}
+inline constexpr const char* importance_help =
+    "Which distribution probability ratios, entropies and divergences are of: full, over the whole vocabulary, as in "
+    "TRL; sampled, over the tokens that top_k, top_p and min_p left when the completion was sampled, for the trained "
+    "model and the reference too. With sampled, ratios are not biased by the cut-off. It stores those tokens, 12 bytes "
+    "each.";
+
 struct RolloutKeys {
   int64_t max_prompt_length = 512;
   int64_t max_completion_length = 256;

@@ -9,7 +9,7 @@
 namespace easydel::train {
 namespace {
 
-const std::string prefix = "rollouts.";
+const std::string prefix = "rollouts.", sizes_prefix = prefix + "sizes.";  // the second: of each example's list
 
 template <class T>
 Tensor packed(const std::vector<T>& values) {
@@ -95,12 +95,14 @@ void RolloutSource::save(MethodState& state) const {
     state.tensors.push_back({prefix + name, packed(*values)});
   for (const data::Column& like : all.at(0)->columns) {
     std::vector<float> floats;
-    std::vector<int64_t> integers;
+    std::vector<int64_t> integers, sizes;
     for (const data::Example* example : all) {
       const data::Column* const column = example->find(like.name);
       check(column && is_float(*column) == is_float(like), "examples of a window have unequal columns");
       is_float(like) ? append(floats, *column) : append(integers, *column);
+      sizes.push_back(int64_t(column->size()));
     }
+    if (like.per == data::Column::Per::list) state.tensors.push_back({sizes_prefix + like.name, packed(sizes)});
     state.tensors.push_back({prefix + "column." + like.name, is_float(like) ? packed(floats) : packed(integers)});
     Value column = Value::map();
     column.set("name", Value::text(like.name));
@@ -144,11 +146,14 @@ void RolloutSource::restore(const SavedState& saved) {
     const bool floats = values.scalar_type() == at::kFloat;
     const auto f = floats ? unpacked<float>(values) : std::vector<float>();
     const auto n = floats ? std::vector<int64_t>() : unpacked<int64_t>(values);
-    size_t at = 0;
+    const bool lists = per == data::Column::Per::list;
+    const auto sizes = lists ? unpacked<int64_t>(saved.tensor(sizes_prefix + name)) : std::vector<int64_t>();
+    size_t at = 0, place = 0;
     for (auto& micro : kept_)
       for (data::Example& one : micro) {
         const size_t count = per == data::Column::Per::token      ? one.tokens.size()
                              : per == data::Column::Per::sequence ? one.lengths.size()
+                             : lists                              ? size_t(sizes.at(place++))
                                                                   : 1;
         one.set(floats ? taken(f, at, name, per, count) : taken(n, at, name, per, count));
       }

@@ -29,6 +29,12 @@ Sampler Sampler::without_adapters() const {
   return out;
 }
 
+Sampler Sampler::with_kept_tokens() const {
+  Sampler out = *this;
+  out.kept_ = true;
+  return out;
+}
+
 Sampler Sampler::mixed_with(const Sampler& other, double weight) const {
   Sampler out = *this;
   out.other_ = other.model_;
@@ -41,11 +47,16 @@ namespace {
 // A rank's samples, on all ranks of a group. Of single turns: nothing was inserted. Collective.
 std::vector<Sample> samples_of(int64_t rank, const std::vector<Sample>& own, const collective::Group& ranks) {
   const bool sends = ranks.rank() == rank;
-  std::vector<int64_t> facts;  // of each sample: its number of ids, of log-probabilities, and why it ended
-  std::vector<int32_t> ids;
+  // Of each sample: its number of ids, of log-probabilities, why it ended, and for how many ids it names what was kept.
+  std::vector<int64_t> facts;
+  std::vector<int32_t> ids, kept;  // the second: numbers of tokens, each followed by the tokens
   std::vector<float> logps, kept_logps;
   for (const Sample& one : sends ? own : std::vector<Sample>()) {
-    facts.insert(facts.end(), {std::ssize(one.ids), std::ssize(one.logps), int64_t(one.reason)});
+    facts.insert(facts.end(), {std::ssize(one.ids), std::ssize(one.logps), int64_t(one.reason), std::ssize(one.kept)});
+    for (const std::vector<int32_t>& tokens : one.kept) {
+      kept.push_back(int32_t(tokens.size()));
+      kept.insert(kept.end(), tokens.begin(), tokens.end());
+    }
     ids.insert(ids.end(), one.ids.begin(), one.ids.end());
     logps.insert(logps.end(), one.logps.begin(), one.logps.end());
     kept_logps.insert(kept_logps.end(), one.kept_logps.begin(), one.kept_logps.end());
@@ -57,26 +68,31 @@ std::vector<Sample> samples_of(int64_t rank, const std::vector<Sample>& own, con
     if (count > 0) ranks.broadcast(numbers, rank);
     list.assign(begin, begin + count);
   };
-  std::vector<int64_t> count{std::ssize(facts)};
-  share(count, 1);
+  std::vector<int64_t> count{std::ssize(facts), std::ssize(kept)};
+  share(count, 2);
   share(facts, count[0]);
+  share(kept, count[1]);
   int64_t all_ids = 0, all_logps = 0;
-  for (size_t i = 0; i < facts.size(); i += 3) all_ids += facts[i], all_logps += facts[i + 1];
+  for (size_t i = 0; i < facts.size(); i += 4) all_ids += facts[i], all_logps += facts[i + 1];
   share(ids, all_ids);
   share(logps, all_logps);
   share(kept_logps, all_logps);
-  std::vector<Sample> out(facts.size() / 3);
-  size_t id = 0, logp = 0;
+  std::vector<Sample> out(facts.size() / 4);
+  size_t id = 0, logp = 0, left = 0;
   const auto take = [](const auto& list, size_t at, int64_t size) {
     const auto begin = list.begin() + static_cast<std::ptrdiff_t>(at);
     return std::vector(begin, begin + static_cast<std::ptrdiff_t>(size));
   };
   for (size_t i = 0; i < out.size(); ++i) {
-    const int64_t length = facts[3 * i], scored = facts[3 * i + 1];
+    const int64_t length = facts[4 * i], scored = facts[4 * i + 1];
     out[i].ids = take(ids, id, length);
     out[i].logps = take(logps, logp, scored);
     out[i].kept_logps = take(kept_logps, logp, scored);
-    out[i].reason = generation::StopReason(facts[3 * i + 2]);
+    out[i].reason = generation::StopReason(facts[4 * i + 2]);
+    for (int64_t k = 0; k < facts[4 * i + 3]; ++k) {
+      out[i].kept.push_back(take(kept, left + 1, kept[left]));
+      left += 1 + size_t(kept[left]);
+    }
     id += size_t(length), logp += size_t(scored);
   }
   return out;
@@ -117,7 +133,7 @@ std::vector<Sample> Sampler::own_samples(std::span<const SampleRequest> requests
     one.config = config;
     one.config.seed = request.seed;
     if (request.max_new_tokens) one.config.max_new_tokens = *request.max_new_tokens;
-    one.logps = config.num_beams == 1;
+    one.logps = config.num_beams == 1, one.kept = kept_;
   }
   const int64_t group = std::max<int64_t>(config.num_return_sequences, 1);
   generation::GeneratorOptions options;
@@ -136,6 +152,7 @@ std::vector<Sample> Sampler::own_samples(std::span<const SampleRequest> requests
     sample.ids = std::move(result.tokens);
     if (result.end) sample.ids.push_back(*result.end);
     sample.logps = std::move(result.logps), sample.kept_logps = std::move(result.kept_logps);
+    sample.kept = std::move(result.kept);
     sample.reason = result.reason;
     tokens += sample.ids.size();
   }

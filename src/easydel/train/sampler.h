@@ -28,6 +28,9 @@ struct Sample {
   // Of each id at the temperature: over the whole vocabulary (the same bits as those of the training forward, except in
   // families that same_bits() names), and over what penalties, top-k, top-p and min-p left.
   std::vector<float> logps, kept_logps;
+  // Of a sampler with kept tokens, for each id: the tokens that penalties, top-k, top-p and min-p left, in ascending
+  // order; empty: all.
+  std::vector<std::vector<int32_t>> kept = {};
   generation::StopReason reason = generation::StopReason::end;
   // Of an episode, for each id: 1 if it was not sampled but inserted (an answer to the model; its logps are 0). Empty:
   // none was.
@@ -48,6 +51,9 @@ class Sampler {
   // From the geometric mixture of two models: the logits (1 - weight) * this one's + weight * the other's. Requests
   // then have one result.
   Sampler mixed_with(const Sampler& other, double weight) const;
+
+  // The same, whose samples name the tokens that each was drawn from (4 bytes each).
+  Sampler with_kept_tokens() const;
 
   // The new tokens of each prompt's results, config.num_return_sequences per prompt, including the end token. Draws
   // depend only on config.seed and the prompt. No gradients. Throws UserError like generation::Generator::run.
@@ -73,7 +79,7 @@ class Sampler {
 
   std::shared_ptr<const models::Model> model_, other_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
-  bool adapters_ = true;
+  bool adapters_ = true, kept_ = false;
   generation::GeneratorOptions::Blend blend_;  // of `other_`
 };
 

@@ -4,6 +4,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/train/language_rows.h"
 
 namespace easydel::train {
 namespace {
@@ -17,6 +18,30 @@ void check_window(const RolloutKeys& rollouts, const TrainerConfig& common, int6
            str(steps_per_generation, " micro-batches and ", accumulation,
                " of an update (gradient_accumulation_steps) do not divide"),
            "make one a multiple of the other");
+}
+
+// What else changes scores is not repeated when completions are learned.
+void check_importance(const RolloutKeys& keys, const models::Model* model) {
+  generation::GenerationConfig other;
+  if (!keys.generation_kwargs.is_null()) other = generation::read_generation(keys.generation_kwargs);
+  if (model) other = generation::generation_config(model->folder(), other);
+  const std::pair<const char*, bool> changing[] = {
+      {"presence_penalty", keys.presence_penalty != 0},
+      {"frequency_penalty", keys.frequency_penalty != 0},
+      {"repetition_penalty", keys.repetition_penalty != 1},
+      {"generation_kwargs.encoder_repetition_penalty", other.encoder_repetition_penalty != 1},
+      {"generation_kwargs.exponential_decay_length_penalty", other.exponential_decay_length_penalty.has_value()},
+      {"generation_kwargs.guidance_scale", other.guidance_scale != 1},
+      {"generation_kwargs.sequence_bias", !other.sequence_bias.empty()},
+      {"generation_kwargs.watermarking_config", other.watermarking_config.has_value()},
+  };
+  for (const auto& [key, changes] : changing)
+    if (changes)
+      refuse("trainer.importance",
+             str("is sampled, and ", key,
+                 " changes the scores of tokens, so that completions are not drawn from the "
+                 "model's own probabilities"),
+             str("leave ", key, " out, or use importance: full"));
 }
 
 std::vector<const data::Example*> pointers(const std::vector<data::Example>& examples) {
@@ -37,6 +62,7 @@ SamplingMethod::SamplingMethod(const Setting& setting, Keys keys)
     encoder_.emplace(tokenizer_, data::EncoderOptions{});
     check_window(keys_.rollouts, common_,
                  keys_.window.steps_per_generation.value_or(common_.gradient_accumulation_steps));
+    if (is_truncated()) check_importance(keys_.rollouts, model_.get());
   }
   if (!keys_.reference || !setting.model) return;
   std::optional<Reference::Following> following;
@@ -49,9 +75,7 @@ data::Prepared SamplingMethod::prepare(const data::TypedRow& given) const {
   data::TypedRow row = given;
   if (row.tools.is_null()) row.tools = keys_.rollouts.tools;
   if (row.template_arguments.is_null()) row.template_arguments = keys_.rollouts.chat_template_kwargs;
-  if (row.conversational && keys_.rollouts.skip_apply_chat_template)
-    refuse(row.where, "the prompt is a conversation, and trainer.skip_apply_chat_template is set",
-           "give the prompt as a text, or leave the key out");
+  if (keys_.rollouts.skip_apply_chat_template) refuse_conversation(row);
   std::vector<int32_t> ids = encoder_->encode_prompt(row);
   if (ids.empty()) refuse(row.where, "the prompt is empty", "give it at least one token, or drop the row");
   data::Prepared out;
@@ -139,6 +163,10 @@ SamplingMethod::Window SamplingMethod::in_micro_batches(std::vector<data::Exampl
   Window out(size_t(plan.steps_per_generation));
   for (size_t i = 0; i < examples.size(); ++i) out[i / each].push_back(std::move(examples[i]));
   return out;
+}
+
+Sampler SamplingMethod::sampler_of(const Generation& generation) const {
+  return is_truncated() ? generation.sampler.with_kept_tokens() : generation.sampler;
 }
 
 void SamplingMethod::record(const Rollouts& rollouts, const Generation& generation, const std::vector<float>& worth) {

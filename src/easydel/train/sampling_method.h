@@ -21,6 +21,7 @@ class SamplingMethod : public Method {
     WindowKeys window = {};
     std::optional<ReferenceKeys> reference = {};  // nothing: there is no reference
     int64_t examples_of_prompt = 1;               // the completions of a prompt are as many examples
+    Importance importance = Importance::full;
   };
   // UserError for keys that do not fit together.
   SamplingMethod(const Setting& setting, Keys keys);
@@ -53,6 +54,10 @@ class SamplingMethod : public Method {
   // Called for the micro-batches of recorded completions, with the weights that they are made with.
   virtual void complete(Window& window, const RolloutPlan& plan) = 0;
 
+  // Its sampler, whose samples name what they were drawn from if losses need it.
+  Sampler sampler_of(const Generation& generation) const;
+  // Losses are of the distribution that was sampled from: examples have kept_tokens_column.
+  bool is_truncated() const { return keys_.importance == Importance::sampled; }
   // What makes completions of several turns; null: they have one.
   virtual std::unique_ptr<Episodes> episodes() const { return nullptr; }
   // Examples of a window in micro-batches, one after the other.

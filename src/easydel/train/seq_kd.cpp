@@ -13,7 +13,9 @@ class SeqKd final : public Method {
  public:
   explicit SeqKd(const Setting& setting)
       : common_(setting.trainer.common),
-        rows_(setting, {.completion_only = true, .last_message_only = true}),
+        rows_(setting, {.completion_only = true,
+                        .without_template = setting.trainer.own_as<SeqKdConfig>().samples.skip_apply_chat_template,
+                        .last_message_only = true}),
         labels_(nullptr, nullptr,
                 {.divergence_weight = 0,
                  .label_weight = 1,
@@ -27,6 +29,10 @@ class SeqKd final : public Method {
     options_.sampler_of = [this](int64_t, int64_t) { return &*teacher_; };
     return std::make_unique<CompletionSource>(std::move(rows), options_);
   }
+  std::vector<data::Example> evaluated(std::vector<data::Example> rows, const Sampler*, int64_t first) override {
+    return teacher_ ? completed_held_out(rows, options_, *teacher_, first) : rows;
+  }
+  int64_t evaluated_per_row() const override { return options_.generation.num_return_sequences; }
   std::optional<SampledSizes> sampled_sizes() const override {
     return train::sampled_sizes(options_.generation, common_);
   }

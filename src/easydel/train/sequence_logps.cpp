@@ -28,6 +28,16 @@ data::Example learned_example(std::span<const int32_t> prompt, std::span<const i
   return out;
 }
 
+data::Column kept_tokens(const data::Example& example, size_t prompt, const std::vector<std::vector<int32_t>>& kept) {
+  std::vector<int64_t> list;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (example.labels[prompt - 1 + i] == data::no_label) continue;
+    list.push_back(std::ssize(kept[i]));
+    list.insert(list.end(), kept[i].begin(), kept[i].end());
+  }
+  return {kept_tokens_column, data::Column::Per::list, std::move(list)};
+}
+
 Tensor SequenceScores::places(const Batch& batch) const {
   const Tensor begins = at::tensor(at::IntArrayRef(batch.cu_seqlens), at::kLong).to(sequence.device());
   const Tensor rows = batch.labels.ne(data::no_label).nonzero().squeeze(1).to(sequence.device());
@@ -36,6 +46,7 @@ Tensor SequenceScores::places(const Batch& batch) const {
 
 SequenceScores score_sequences(const models::Model& model, const Batch& batch, const Forwarding& forwarding,
                                nn::ScoreOptions options) {
+  if (batch.has(kept_tokens_column)) options.kept = batch.column(kept_tokens_column);
   nn::Pass pass;
   const models::Outputs outputs = forwarding.run(model, batch, pass);
   const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);

@@ -15,7 +15,8 @@ MethodEntry sparse_distillation() {
             if (terms.beta == 1)
               refuse("trainer.beta", "the reverse divergence from the teacher's likeliest tokens alone is infinite",
                      "give a beta below 1, or trainer_type: distillation");
-            return std::make_unique<DistilledRows>(setting, config.distillation, std::move(terms));
+            return std::make_unique<DistilledRows>(setting, config.distillation, std::move(terms),
+                                                   config.samples.skip_apply_chat_template);
           }};
 }
 

@@ -34,6 +34,10 @@ struct SparseDistillationConfig {
       .saves = data::sequence_columns};
   DataKeys data_keys() const { return {.text_field = distillation.dataset_text_field}; }
 
+  void check_sizes(const ModelSizes& model, const ModelSizes* teacher) const {
+    distillation.check_sizes(model, teacher);
+  }
+
   static config::Section section() {
     return config::flat<&SparseDistillationConfig::own, &SparseDistillationConfig::distillation,
                         &SparseDistillationConfig::samples>("Distillation of the teacher's most likely tokens.");

@@ -24,20 +24,6 @@ std::set<int64_t> layers_of(const LayerTerm& term, int64_t layers) {
   return out;
 }
 
-void check_layers(const char* key, const LayerTerm& term, const models::Model& student, const models::Model& teacher) {
-  if (!term.layers && student.layers() != teacher.layers())
-    refuse(str("trainer.", key), str("the model has ", student.layers(), " layers, and the teacher ", teacher.layers()),
-           "name the layers to compare; negative ones count from the last");
-  if (!term.layers) return;
-  for (const models::Model* model : {&student, &teacher})
-    for (const int64_t given : *term.layers)
-      if (const int64_t index = layer_index(given, model->layers()); index < 0 || index >= model->layers())
-        refuse(str("trainer.", key),
-               str("there is no layer ", given, " in ", model == &teacher ? "the teacher" : "the model", ", which has ",
-                   model->layers()),
-               str("give numbers from ", -model->layers(), " to ", model->layers() - 1));
-}
-
 // Collects what the layers of one forward compute, at the labelled tokens, by layer.
 class LayerWatch {
  public:
@@ -157,8 +143,17 @@ Batch labelled_batch(std::span<const data::Example* const> examples) {
 Teaching::Teaching(std::shared_ptr<const models::Model> teacher, const models::Model* student, TeachingTerms terms)
     : teacher_(std::move(teacher)), terms_(std::move(terms)) {
   if (!teacher_ || !student) return;
-  if (terms_.hidden_states) check_layers("hidden_state_layers", *terms_.hidden_states, *student, *teacher_);
-  if (terms_.attention) check_layers("attention_layers", *terms_.attention, *student, *teacher_);
+  DistillationConfig keys;
+  if (terms_.hidden_states) {
+    keys.hidden_state_loss_weight = terms_.hidden_states->weight;
+    keys.hidden_state_layers = terms_.hidden_states->layers;
+  }
+  if (terms_.attention) {
+    keys.attention_loss_weight = terms_.attention->weight;
+    keys.attention_layers = terms_.attention->layers;
+  }
+  const ModelSizes of_teacher{teacher_->layers()};
+  keys.check_sizes({student->layers()}, &of_teacher);
 }
 
 Loss Teaching::loss(const models::Model& student, const Batch& batch, const Forwarding& forwarding) const {
