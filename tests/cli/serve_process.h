@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,13 @@ class ServeProcess {
     return eventually([&] { return log().find("serve: ready on ") != std::string::npos; });
   }
   void signal(int number) const { ::kill(pid_, number); }
+  // Processes that it started, in their order: the ranks of --nproc.
+  std::vector<pid_t> children() const {
+    std::ifstream list(str("/proc/", pid_, "/task/", pid_, "/children"));
+    std::vector<pid_t> out;
+    for (pid_t child; list >> child;) out.push_back(child);
+    return out;
+  }
   int wait() {
     int status = 0;
     ::waitpid(std::exchange(pid_, -1), &status, 0);

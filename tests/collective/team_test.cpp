@@ -163,6 +163,23 @@ TEST(Team, GivesUpAGroupThatFailsAgainAndAgain) {
   });
 }
 
+TEST(Team, IsOnAnotherMeshWithALimitOfItsOwn) {
+  run_ranks(2, [](const Meeting& meeting) {
+    const auto team = join(meeting, {1, 1, 1, 2, 1});
+    const auto other = team->on_mesh(mesh::Mesh(mesh::default_axes(), {2, 1, 1, 1, 1}), 0.5),
+               third = team->on_mesh(mesh::Mesh(mesh::default_axes(), {1, 1, 1, 2, 1}), 30);
+    EXPECT_TRUE(other->group({"tp"}).alone());
+    for (const auto& [each, axis] : {std::pair(other, "dp"), {team, "tp"}, {third, "tp"}}) {
+      const Tensor x = at::full({3}, float(each->rank() + 1));
+      each->group({axis}).all_reduce(x);
+      EXPECT_EQ(values(x), std::vector<float>(3, 3.f));
+    }
+    if (!team->first()) return void(sleep(2));
+    const Tensor x = at::ones({1});
+    EXPECT_NE(test::refusal([&] { other->all().all_reduce(x); }).find("imed out waiting 500ms"), std::string::npos);
+  });
+}
+
 TEST(Team, ReportsMissingRanks) {
   run_ranks(1, [](const Meeting& meeting) {
     mesh::World world = meeting.world;

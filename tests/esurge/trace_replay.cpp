@@ -69,7 +69,8 @@ SchedulerRequest request_of(const Value& line) {
               root[2].scalar,
               root[3].scalar,
               integer(line, "adapter_version"),
-              integer(line, "frequency_class")};
+              integer(line, "frequency_class"),
+              line.find("part") ? integer(line, "part") : 0};
   out.deadline = number(line, "deadline");
   out.max_cached_tokens = integer(line, "max_cached_tokens");
   out.beams = boolean(line, "beams");

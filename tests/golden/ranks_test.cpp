@@ -82,6 +82,21 @@ TEST(Ranks, TwoTrainAndGenerateAsOneDoes) {
   }
 }
 
+// The engine's ranks have a layout of their own: weights that were trained in another one are laid out anew.
+TEST(Ranks, TheEngineGeneratesAfterTrainingAsOneDoes) {
+  const TemporaryFolder folder;
+  const std::string engine = "actions[1].generate.engine=esurge";
+  const auto run = [&](const std::string& name, const std::string& dims, std::vector<std::string> words) {
+    words.insert(words.end(), {"elarge", write_run(folder, name, dims, 2).string(), "--set", engine});
+    const auto ran = test::run_program(words, alone);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return generated(ran.out);
+  };
+  const std::string one = run("one", "[1, -1, 1, 1, 1]", {});
+  EXPECT_EQ(run("fsdp", "[1, 2, 1, 1, 1]", {"--nproc", "2"}), one);
+  EXPECT_EQ(run("tp", "[1, 1, 1, 2, 1]", {"--nproc", "2"}), one);
+}
+
 TEST(Ranks, OneThatDiesEndsTheRunWithItsStatus) {
   const TemporaryFolder folder;
   const fs::path run = write_run(folder, "dies", "[1, 2, 1, 1, 1]", 50);
@@ -156,11 +171,29 @@ TEST(Ranks, RefuseAMeshThatDoesNotFit) {
             "tp are built\n1 problem in RUN; nothing was run.\n");
 }
 
+// Before anything is computed, as other mistakes of a run.
+TEST(Ranks, RefuseAnEngineThatIsNotBuiltOnRanks) {
+  const TemporaryFolder folder;
+  const fs::path run = write_run(folder, "refused", "[1, -1, 1, 1, 1]", 1);
+  const auto ran =
+      test::run_program({"--nproc", "2", "elarge", run.string(), "--set", "actions[1].generate.engine=esurge", "--set",
+                         "esurge.sharding_axis_dims=[1, 2, 1, 1, 1]", "--set", "esurge.prefix_cache_path=cache"},
+                        alone);
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_FALSE(fs::exists(folder / "refused"));
+  EXPECT_EQ(test::replaced(ran.err, run.string(), "RUN"),
+            "--set esurge.sharding_axis_dims=[1, 2, 1, 1, 1]: esurge.sharding_axis_dims: axis fsdp has 2 ranks, which "
+            "is not built yet for the engine\n    set fsdp to 1; dp and tp are built\n"
+            "--set esurge.prefix_cache_path=cache: esurge.prefix_cache_path: is not built yet on several ranks\n"
+            "    leave it out\n2 problems in RUN; nothing was run.\n");
+}
+
 TEST(Ranks, RefuseCommandsThatAreForOne) {
   const auto ran = test::run_program({"--nproc", "2", "doctor"}, alone);
   EXPECT_EQ(ran.status, 2);
   EXPECT_EQ(ran.err,
-            "--nproc: easydel doctor on several ranks is not built yet\n    built: elarge (run), generate, validate\n");
+            "--nproc: easydel doctor on several ranks is not built yet\n"
+            "    built: elarge (run), generate, probe engine, serve, validate\n");
 }
 
 }  // namespace

@@ -263,6 +263,34 @@ TEST(ParallelModel, ContinuesFromCodesAsOneRankDoes) {
   });
 }
 
+TEST(ParallelModel, IsLaidOutAnewAsIfItHadBeenLoadedSo) {
+  run_ranks(2, [](const Meeting& meeting) {
+    test::TemporaryFolder folder;
+    const auto fsdp = join(meeting, {1, 2, 1, 1, 1});
+    for (const Case& c : cases()) {
+      SCOPED_TRACE(c.name);
+      test::write_file(folder / "config.json", c.config);
+      const auto trained = make(folder.path(), fsdp);
+      for (const std::vector<int64_t>& sizes :
+           {std::vector<int64_t>{1, 1, 1, 2, 1}, {2, 1, 1, 1, 1}, {1, 2, 1, 1, 1}}) {
+        const auto team = fsdp->on_mesh(mesh::Mesh(mesh::default_axes(), sizes), 20);
+        const auto anew = lay_out_anew(*trained, team, {}), loaded = make(folder.path(), team, false);
+        ASSERT_EQ(anew->parameters().entries().size(), loaded->parameters().entries().size());
+        for (const nn::Entry& entry : loaded->parameters().entries()) {
+          const nn::Entry& own = *anew->parameters().find(entry.path);
+          EXPECT_TRUE(own.shard.equal(entry.shard)) << entry.path;
+          EXPECT_EQ(own.layout, entry.layout) << entry.path;
+          const bool same = sizes[1] == 2;
+          EXPECT_EQ(own.shard.data_ptr() == trained->parameters().find(entry.path)->shard.data_ptr(),
+                    same || entry.layout == trained->parameters().find(entry.path)->layout)
+              << entry.path;
+        }
+        EXPECT_EQ(&anew->team(), team.get());
+      }
+    }
+  });
+}
+
 TEST(ParallelModel, RefusesAxesThatAreNotBuilt) {
   run_ranks(2, [](const Meeting& meeting) {
     auto team = join(meeting, {1, 1, 1, 1, 2});

@@ -310,6 +310,7 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_flag("--jsonl", o.generate.jsonl, "Print one JSON object per result, as soon as it is complete");
   one->add_flag("!--no-echo", o.generate.echo, "Do not print the prompt before its continuation");
   one->add_flag("--stats", o.generate.stats, "Print tokens per second to standard error");
+  one->add_option("--engine", o.generate.engine, "What generates: generator (the plain loop) or esurge (the engine)");
   one->add_option("--batch", o.generate.batch,
                   "Maximum number of sequences generated together; more are faster and need more memory")
       ->check(CLI::Range(1, 4096));
@@ -563,14 +564,11 @@ int run_command(int argc, char** argv) {
   if (options.nproc > 1) options.run.ranks = options.nproc;
   if (options.nproc > 1 && at->get_name() != "validate") {
     const bool elarge = at->get_name() == "elarge" || at->get_name() == "run";
-    if (!elarge && full_name(at) != "easydel generate")
+    if (!elarge && !ranks_can(full_name(at)))
       refuse("--nproc", full_name(at) + " on several ranks is not built yet",
-             "built: elarge (run), generate, validate");
+             "built: elarge (run), generate, probe engine, serve, validate");
     if (elarge) check_elarge(options.run);
-    Launch ranks;
-    ranks.ranks = options.nproc;
-    ranks.arguments = without_nproc(argc, argv);
-    return launch(ranks);
+    return launch({.ranks = options.nproc, .arguments = without_nproc(argc, argv), .program = {}});
   }
   return options.command();
 }

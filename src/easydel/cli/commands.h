@@ -45,9 +45,10 @@ struct GenerateOptions : ModelOptions {
   std::string prompts_file;  // lines of text, or JSON Lines; empty: none. Without prompts, standard input is the prompt
   bool chat = false;         // wrap each prompt as a user message
   bool jsonl = false;
-  bool echo = true;    // print the prompt before its continuation
-  bool stats = false;  // print tokens per second
-  int64_t batch = 16;  // maximum number of sequences generated together
+  bool echo = true;                  // print the prompt before its continuation
+  bool stats = false;                // print tokens per second
+  int64_t batch = 16;                // maximum number of sequences generated together
+  std::string engine = "generator";  // or "esurge"
   // Constrained output, at most one: files with a schema or a grammar, a pattern, texts to choose from.
   std::optional<std::string> json_schema, regex, grammar;
   bool json_object = false;

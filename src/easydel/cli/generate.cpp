@@ -111,11 +111,16 @@ void print_speed(const std::vector<elarge::Generated>& replies, double seconds) 
 }  // namespace
 
 int run_generate(const GenerateOptions& options) {
+  if (options.engine != "generator" && options.engine != "esurge")
+    refuse("--engine", "'" + options.engine + "' is neither generator nor esurge");
+  if (options.engine == "esurge" && !options.server.empty())
+    refuse("--engine", "a server has its own engine", "leave out --engine, or --server");
   generation::GenerationConfig generation = generation_flags(options);
   const std::vector<Prompt> prompts = read_prompts(options);
   elarge::GenerateRequest request;
   request.negative_prompt = options.negative_prompt;
   request.batch = options.batch;
+  request.engine = options.engine == "esurge";
   request.constraint = constraint_of(options);
   request.chat_template = template_of(options);
   std::vector<size_t> order, conversations;  // a request has its prompts before its conversations
@@ -172,10 +177,10 @@ int run_generate(const GenerateOptions& options) {
     else if (!stream)
       print_whole(prompts[index], result, reply);
   };
-  generator.load();
+  const bool one_rank = mesh::read_world().size == 1;
+  if (one_rank || !request.engine) generator.load();  // an engine on ranks has a layout of its own
   std::optional<StopOnInterrupt> interrupts;
-  if (mesh::read_world().size == 1)
-    request.stop = &reply_is_stopped(), interrupts.emplace();  // ranks end together, by their launcher
+  if (one_rank) request.stop = &reply_is_stopped(), interrupts.emplace();  // ranks end together, by their launcher
   const auto start = Clock::now();
   const std::vector<elarge::Generated> replies = generator.generate(request, extras);
   const double seconds = seconds_since(start);

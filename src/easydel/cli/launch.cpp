@@ -250,6 +250,10 @@ class Launcher {
 
 }  // namespace
 
+bool ranks_can(const std::string& name) {
+  return name == "easydel generate" || name == "easydel probe engine" || name == "easydel serve";
+}
+
 int launch(const Launch& options) {
   check(options.ranks >= 1, "launch: ", options.ranks, " ranks");
   if (std::getenv("RANK") || std::getenv("WORLD_SIZE")) {

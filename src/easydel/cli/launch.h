@@ -13,6 +13,9 @@ struct Launch {
   double grace_seconds = 10;           // between SIGTERM and SIGKILL, when ranks are stopped
 };
 
+// Whether a command besides `elarge` runs on several ranks. `name`: "easydel generate".
+bool ranks_can(const std::string& name);
+
 // Runs the ranks to their end and returns the exit status: 0, or that of the first rank that failed (128 + n for signal
 // n). Each rank gets RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR (loopback) and MASTER_PORT (a free
 // one); the cores are divided between them (OMP_NUM_THREADS, unless it is set). Rank 0 has this process's terminal; the

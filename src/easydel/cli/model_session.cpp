@@ -1,11 +1,13 @@
 #include "easydel/cli/model_session.h"
 
 #include <algorithm>
+#include <optional>
 #include <random>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/elarge/join_hosts.h"
 #include "easydel/elarge/overrides.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/mesh/world.h"
@@ -54,8 +56,24 @@ elarge::Config session_config(const ModelOptions& options) {
 
 }  // namespace
 
+void join_hosts(const Value& document, const std::vector<std::string>& set) {
+  const std::string key = "distributed_mode";
+  const Value* const section = document.is_map() ? document.find("esurge") : nullptr;
+  const bool in_file = section && section->is_map() && section->find(key);
+  if (!in_file && std::ranges::none_of(set, [&](const std::string& each) { return each.find(key) != each.npos; }))
+    return;
+  std::optional<elarge::Config> config;
+  try {
+    config = elarge::configuration(document, set);
+  } catch (const UserError&) {
+    return;
+  }
+  elarge::join_hosts(config->esurge);
+}
+
 ModelSession open_session(const ModelOptions& options) {
   const elarge::Config config = session_config(options);
+  elarge::join_hosts(config.esurge);
   ModelSession out;
   const std::string where = "model.name_or_path";
   out.folder =

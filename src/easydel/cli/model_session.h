@@ -15,6 +15,9 @@
 
 namespace easydel::cli {
 
+// elarge::join_hosts with the configuration of a document. What is wrong with that is said by who reads it.
+void join_hosts(const Value& document, const std::vector<std::string>& set);
+
 struct ModelSession {
   std::unique_ptr<elarge::Session> session;
   std::filesystem::path folder;  // of the model

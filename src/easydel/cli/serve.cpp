@@ -13,6 +13,7 @@
 #include "easydel/cli/model_session.h"
 #include "easydel/elarge/actions.h"
 #include "easydel/elarge/overrides.h"
+#include "easydel/mesh/world.h"
 #include "easydel/server/serve_config.h"
 
 namespace easydel::cli {
@@ -172,14 +173,20 @@ int run_serve(ServeOptions options) {
   };
   Sources sources = std::move(of_models);
   const Value all = with_keys(sources);
-  elarge::Run run = elarge::checked_run(all, "easydel serve", overrides, 1, sources);
+  std::vector<std::string> own = options.set;
+  std::erase_if(own, [](const std::string& given) { return given.starts_with(models_prefix); });
+  join_hosts(document, own);
+  const mesh::World world = mesh::read_world();
+  elarge::Run run = elarge::checked_run(all, "easydel serve", overrides, world.size, sources);
   if (!options.env_file.empty())
     run.reread = [with_keys] {
       Sources again;
       return with_keys(again);
     };
-  for (const std::string& note : run.notes) log::warning(note);
-  elarge::run_actions(run, print);
+  const bool leader = world.rank == 0;
+  if (leader)
+    for (const std::string& note : run.notes) log::warning(note);
+  elarge::run_actions(run, leader ? elarge::Output(print) : elarge::Output());
   return 0;
 }
 

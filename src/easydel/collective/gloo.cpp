@@ -87,7 +87,16 @@ class Store {
   bool loopback = true;
   Milliseconds connect, timeout;
   std::function<bool(int)> fault;
+  int meshes = 0;  // made by store_for_mesh()
 };
+
+std::shared_ptr<Store> store_for_mesh(Store& store, Milliseconds timeout) {
+  auto result = std::make_shared<Store>(store);
+  result->store = c10::make_intrusive<c10d::PrefixStore>(str("mesh", store.meshes++), store.store);
+  result->meshes = 0;
+  result->timeout = timeout;
+  return result;
+}
 
 std::shared_ptr<Store> meet(const mesh::World& world, const TeamOptions& options) {
   // c10d prints every error with a trace before it throws it. The exception is enough.

@@ -28,6 +28,10 @@ class GlooGroup {
 
 std::shared_ptr<Store> meet(const mesh::World& world, const TeamOptions& options);
 
+// The same ranks once more: groups that are made with it are others than those of `store`, whatever their names. Every
+// rank makes the same ones in the same order. `timeout`: of their operations.
+std::shared_ptr<Store> store_for_mesh(Store& store, Milliseconds timeout);
+
 // Joins group `name` as member `rank` of `size`. If it fails on one member (Gloo sometimes loses a connection while it
 // starts), all members make it again under a new prefix, a few times.
 std::shared_ptr<GlooGroup> make_group(Store& store, const std::string& name, int64_t rank, int64_t size);

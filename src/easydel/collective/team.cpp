@@ -172,6 +172,16 @@ std::shared_ptr<const Team> Team::join(const mesh::World& world, mesh::Mesh mesh
   return team;
 }
 
+std::shared_ptr<const Team> Team::on_mesh(mesh::Mesh mesh, double timeout_seconds) const {
+  check(mesh.ranks() == size(), "team: a mesh of ", mesh.ranks(), " ranks for ", size());
+  std::shared_ptr<Team> team(new Team(std::move(mesh), rank_));
+  if (!impl_) return team;
+  team->impl_ = std::make_unique<Impl>();
+  team->impl_->debug = impl_->debug;
+  team->impl_->store = store_for_mesh(*impl_->store, Milliseconds(int64_t(timeout_seconds * 1000)));
+  return team;
+}
+
 Group Team::group(const mesh::Axes& axes) const {
   mesh::Axes parallel = mesh_.parallel(axes);
   if (parallel.empty()) return Group();

@@ -71,6 +71,9 @@ class Team {
   int64_t size() const { return mesh_.ranks(); }
   bool first() const { return rank_ == 0; }
 
+  // The same ranks on another mesh, with groups of their own and this limit for each operation. Collective.
+  std::shared_ptr<const Team> on_mesh(mesh::Mesh mesh, double timeout_seconds) const;
+
   // The group of this rank along the (fused) axes. The first call makes it and is collective.
   Group group(const mesh::Axes& axes) const;
   Group all() const { return group(mesh_.names()); }

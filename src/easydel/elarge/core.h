@@ -25,7 +25,8 @@ struct RunData;
 }  // namespace easydel::data
 namespace easydel::esurge {
 class Engine;
-}
+struct EngineSetup;
+}  // namespace easydel::esurge
 namespace easydel::models {
 class Model;
 }
@@ -123,13 +124,19 @@ class Session {
   virtual std::shared_ptr<const text::Tokenizer> build_tokenizer() = 0;
   virtual std::shared_ptr<data::Dataset> build_dataset() = 0;   // the training examples
   virtual std::shared_ptr<train::Trainer> build_trainer() = 0;  // reads the data; each call makes a new one
-  // An engine over the model, with the section `esurge`; each call makes a new one.
+  // An engine over the model, with the section `esurge`; each call makes a new one. With several ranks it is made on
+  // the first one, while the others call follow_engine(); so are the two below.
   virtual std::shared_ptr<esurge::Engine> build_esurge() = 0;
+  // What such an engine is made of.
+  virtual esurge::EngineSetup build_engine_setup() = 0;
   // The limits of such an engine, a line for each.
   virtual std::string describe_engine() = 0;
   // The model behind an engine as above, as the server takes it. `memory_share`: the part of the memory that the
   // section `esurge` allows that this engine may have, above 0 and at most 1.
   virtual server::ServedModel build_served_model(double memory_share) = 0;
+  // On a rank other than the first: computes with the first one's engine until that ends. Signals that end a run are
+  // left to the first rank meanwhile. UserError: the engine's ranks cannot go on.
+  virtual void follow_engine() = 0;
   virtual TrainerOutput train(const Output& out) = 0;  // throws Interrupted
   virtual std::vector<Generated> generate(const GenerateRequest& request) = 0;
   // Answers requests to score and to generate, each a line of JSON (docs/evaluation.md); a request that fails has an

@@ -147,4 +147,40 @@ std::vector<Generated> generate_by_engine(esurge::Engine& engine, const std::vec
   return out;
 }
 
+Value document_of(const std::vector<Generated>& all) {
+  Value out = Value::list();
+  for (const Generated& each : all) {
+    Value one = Value::map(), tokens = Value::list();
+    for (const int32_t token : each.tokens) tokens.items.push_back(Value::integer(token));
+    one.set("prompt", Value::integer(int64_t(each.prompt)));
+    one.set("text", Value::text(each.text));
+    one.set("prompt_tokens", Value::integer(each.prompt_tokens));
+    one.set("new_tokens", Value::integer(each.new_tokens));
+    one.set("finish_reason", Value::text(each.finish_reason));
+    if (each.score) one.set("score", Value::number(*each.score));
+    one.set("prefill_seconds", Value::number(each.prefill_seconds));
+    one.set("decode_seconds", Value::number(each.decode_seconds));
+    one.set("tokens", std::move(tokens));
+    out.items.push_back(std::move(one));
+  }
+  return out;
+}
+
+std::vector<Generated> generated_of(const Value& document) {
+  std::vector<Generated> out;
+  for (const Value& one : document.items) {
+    Generated& each = out.emplace_back();
+    const auto integer = [&](const char* key) { return one.find(key)->as_int().value_or(0); };
+    const auto number = [&](const char* key) { return one.find(key)->as_double().value_or(0); };
+    each.prompt = size_t(integer("prompt"));
+    each.text = one.find("text")->scalar;
+    each.prompt_tokens = integer("prompt_tokens"), each.new_tokens = integer("new_tokens");
+    each.finish_reason = one.find("finish_reason")->scalar;
+    if (one.find("score")) each.score = number("score");
+    each.prefill_seconds = number("prefill_seconds"), each.decode_seconds = number("decode_seconds");
+    for (const Value& token : one.find("tokens")->items) each.tokens.push_back(int32_t(token.as_int().value_or(0)));
+  }
+  return out;
+}
+
 }  // namespace easydel::elarge

@@ -83,7 +83,11 @@ Value JointLines::run(const collective::Team& team, const std::function<Value()>
     result = work();
   } catch (const UserError& error) {
     team_ = nullptr;
-    send(team, "failed", error_document(error));
+    try {
+      send(team, "failed", error_document(error));
+    } catch (const UserError&) {
+      // Another rank has ended, and `error` says more of it.
+    }
     throw;
   }
   team_ = nullptr;

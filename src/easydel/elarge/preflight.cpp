@@ -14,6 +14,7 @@
 #include "easydel/elarge/actions.h"
 #include "easydel/elarge/adapter_config.h"
 #include "easydel/elarge/benchmarks.h"
+#include "easydel/elarge/engine_mesh.h"
 #include "easydel/elarge/overridden_key.h"
 #include "easydel/elarge/push.h"
 #include "easydel/elarge/reward_checks.h"
@@ -328,6 +329,7 @@ void check_generate(const Run& run, const Action& action, config::Problems& prob
   if (parameters.generate.output_path)
     check_can_write(*parameters.generate.output_path, false, action.path + ".output_path", problems);
   check_adapter_names(run.config, parameters.generate, action.path, problems);
+  if (parameters.generate.engine == GenerateEngine::esurge) check_engine_ranks(run.config, run.ranks, problems);
   if (!problems.empty()) return;
   if (!parameters.generate.random_weights)
     problems.collect(action.path, [&] { refuse_without_weights(run, action, false); });

@@ -7,6 +7,7 @@
 #include "easydel/base/files.h"
 #include "easydel/elarge/actions.h"
 #include "easydel/elarge/core.h"
+#include "easydel/elarge/engine_mesh.h"
 #include "easydel/elarge/other_models.h"
 #include "easydel/elarge/served_name.h"
 #include "easydel/server/serve_config.h"
@@ -45,6 +46,7 @@ std::vector<std::shared_ptr<Session>> open_others(const Run& run, const Action& 
 }  // namespace
 
 void run_serve(Running& running, const Action& action) {
+  if (!running.leads()) return running.session().follow_engine();
   server::Server server(*static_cast<const server::ServeConfig*>(action.parameters.get()));
   server.start();
   running.print(str("listening on ", server.address(), "\n"));
@@ -81,7 +83,9 @@ void check_serve(const Run& run, const Action& action, config::Problems& problem
   if (config.adapters_dir && !files::is_folder(*config.adapters_dir))
     problems.add(action.path + ".adapters_dir", "'" + *config.adapters_dir + "' is not a folder",
                  "make it, or leave the key out");
-  if (run.ranks > 1) problems.add(action.path, "serving on several ranks is not built yet", "use one process");
+  check_engine_ranks(run.config, run.ranks, problems);
+  if (run.ranks > 1 && !config.models.is_null())
+    problems.add(models, "several models on several ranks are not built yet", "serve one model, or use one process");
 }
 
 }  // namespace easydel::elarge

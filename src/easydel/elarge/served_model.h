@@ -13,8 +13,7 @@ namespace easydel::elarge {
 // With the model's fingerprint. tokenizer: null if it has none.
 esurge::EngineSetup engine_setup(std::shared_ptr<const models::Model> model,
                                  std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config);
-std::shared_ptr<esurge::Engine> make_engine(std::shared_ptr<const models::Model> model,
-                                            std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config);
+std::shared_ptr<esurge::Engine> make_engine(esurge::EngineSetup setup, const Config& config);
 
 // The engine goes on with a model of the same shape, or with its own after its weights have changed (training): what it
 // knows finishes first, what comes waits. UserError as esurge::Engine::update_model_weights.

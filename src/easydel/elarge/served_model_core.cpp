@@ -1,3 +1,4 @@
+#include <stdexcept>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -20,8 +21,11 @@ namespace {
 class EngineBehindServer final : public server::ServedEngine {
  public:
   explicit EngineBehindServer(std::shared_ptr<esurge::Engine> engine) : engine_(std::move(engine)) {}
-  int64_t add(esurge::Request request, Listener listener) override {
+  int64_t add(esurge::Request request, Listener listener) override try {
     return engine_->add(std::move(request), std::move(listener));
+  } catch (const UserError& error) {
+    if (error.where != "esurge") throw;
+    throw std::runtime_error(error.headline());  // its ranks are lost, which is not the request's fault
   }
   void abort(int64_t id) override { engine_->abort(id); }
   void pause() override { engine_->pause(); }
@@ -68,9 +72,8 @@ esurge::EngineSetup engine_setup(std::shared_ptr<const models::Model> model,
   return setup;
 }
 
-std::shared_ptr<esurge::Engine> make_engine(std::shared_ptr<const models::Model> model,
-                                            std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config) {
-  auto engine = std::make_shared<esurge::Engine>(engine_setup(std::move(model), std::move(tokenizer), config));
+std::shared_ptr<esurge::Engine> make_engine(esurge::EngineSetup setup, const Config& config) {
+  auto engine = std::make_shared<esurge::Engine>(std::move(setup));
   for (const NamedAdapter& one : named_adapters(config)) {
     if (one.sum)
       refuse("adapters." + one.name, "a sum of adapters in the engine is not built yet",

@@ -13,6 +13,7 @@
 #include "easydel/base/log.h"
 #include "easydel/elarge/adapter_config.h"
 #include "easydel/elarge/divided_lines.h"
+#include "easydel/elarge/engine_ranks.h"
 #include "easydel/elarge/generate_by_engine.h"
 #include "easydel/elarge/joint_lines.h"
 #include "easydel/elarge/line_answers.h"
@@ -101,15 +102,25 @@ class TorchSession final : public Session {
     return {kept, &*kept->trainer};
   }
 
-  std::shared_ptr<esurge::Engine> build_esurge() override { return make_engine(model(), tokenizer_if_any(), config_); }
+  esurge::EngineSetup build_engine_setup() override { return engine_setup_of(engine_model()); }
+
+  std::shared_ptr<esurge::Engine> build_esurge() override { return make_engine(build_engine_setup(), config_); }
 
   std::string describe_engine() override { return build_esurge()->info().options.report(); }
 
   server::ServedModel build_served_model(double memory_share) override {
-    if (is_encoder(*model())) return served_encoder(model(), tokenizer_if_any(), config_);
+    const std::shared_ptr<models::Model> model = engine_model();
+    if (is_encoder(*model)) return served_encoder(model, tokenizer_if_any(), config_);
     Config config = config_;
     config.esurge.hbm_utilization *= memory_share;
-    return served_model(make_engine(model(), tokenizer_if_any(), config), tokenizer_if_any(), *model(), config);
+    esurge::EngineSetup setup = engine_setup_of(model);
+    setup.config = config.esurge;
+    return served_model(make_engine(std::move(setup), config), tokenizer_if_any(), *model, config);
+  }
+
+  void follow_engine() override {
+    engine_model();
+    ranks_->follow();
   }
 
   TrainerOutput train(const Output& out) override {
@@ -179,6 +190,7 @@ class TorchSession final : public Session {
       if (const std::string& name = request.adapter_of(i); !name.empty() && !request.engine)
         requests[i].adapter = adapters().get(name, "adapter");
     if (request.constraint) constrain(requests, request.constraint, config);
+    if (request.engine && team_->size() > 1) return generate_on_ranks(request, requests);
     if (request.engine) return generate_by_engine(request, requests);
     const auto on_text = [&](size_t index, text::TokenId, std::string_view piece) {
       if (request.on_text && team_->first()) request.on_text(index, piece);
@@ -246,9 +258,23 @@ class TorchSession final : public Session {
   std::vector<Generated> generate_by_engine(const GenerateRequest& request,
                                             const std::vector<generation::Request>& requests) {
     if (team_->size() > 1)
-      refuse("generate.engine", "the engine is not built yet for several ranks", "use generator, or one process");
+      refuse("generate.engine", "the engine is not built yet for lines on several ranks",
+             "use generator, or one process");
     if (request.constraint) refuse("generate.engine", "the engine takes constraints by guided_decoding alone");
     return elarge::generate_by_engine(*build_esurge(), requests, request);
+  }
+
+  // The first rank's engine generates; its results are those of every rank.
+  std::vector<Generated> generate_on_ranks(const GenerateRequest& request,
+                                           const std::vector<generation::Request>& requests) {
+    if (request.constraint) refuse("generate.engine", "the engine takes constraints by guided_decoding alone");
+    const std::shared_ptr<models::Model> model = engine_model();
+    if (!team_->first()) ranks_->follow();
+    const auto work = [&] {
+      const auto engine = make_engine(engine_setup_of(model), config_);
+      return document_of(elarge::generate_by_engine(*engine, requests, request));
+    };
+    return generated_of(joint_.run(*team_, work, [](const std::vector<std::string>&, const LineSettings&) {}));
   }
 
   void constrain(std::vector<generation::Request>& requests,
@@ -330,6 +356,28 @@ class TorchSession final : public Session {
     return model_;
   }
 
+  // The other ranks are connected first: if the engine cannot be made, they are told.
+  esurge::EngineSetup engine_setup_of(std::shared_ptr<models::Model> model) {
+    const std::shared_ptr<esurge::RankLeader> leader = ranks_ ? ranks_->lead() : nullptr;
+    esurge::EngineSetup setup = engine_setup(std::move(model), tokenizer_if_any(), config_);
+    setup.ranks = leader;
+    return setup;
+  }
+
+  // The model that the engine computes with: with several ranks on a mesh of the engine's own. Collective.
+  std::shared_ptr<models::Model> engine_model() {
+    if (team_->size() == 1) {
+      if (std::ranges::any_of(config_.esurge.sharding_axis_dims, [](int64_t dim) { return dim > 1; }))
+        log::warning("esurge.sharding_axis_dims has no effect here: the engine runs on one rank");
+      return model();
+    }
+    if (!ranks_) ranks_ = std::make_unique<EngineRanks>(config_, team_);
+    return ranks_->model(model_, [this](std::shared_ptr<const collective::Team> team) {
+      return models::load_model(folder(),
+                                elarge::load_options(config_, config_.model, "model", false, std::move(team)));
+    });
+  }
+
   const std::shared_ptr<const text::Tokenizer>& tokenizer() {
     if (tokenizer_) return tokenizer_;
     tokenizer_ = loading_.valid()
@@ -370,6 +418,7 @@ class TorchSession final : public Session {
   bool trains_;
   std::shared_ptr<const collective::Team> team_ = collective::Team::alone();
   JointLines joint_;
+  std::unique_ptr<EngineRanks> ranks_;  // null: one rank, or there was no engine yet
   std::unique_ptr<TrainingBenchmarks> benchmarks_;
   std::shared_ptr<models::Model> model_;
   std::unique_ptr<models::Adapters> adapters_;
@@ -388,59 +437,6 @@ std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config
   if (!weights) return std::nullopt;
   return nn::Quantization{weights->format, weights->pattern, weights->linear_pattern, weights->simulate,
                           weights->where};
-}
-
-void check_session(const Config& config, int64_t ranks, Purpose purpose) {
-  const bool trains = purpose.trains;
-  const mesh::Mesh mesh = mesh_of(config, ranks);
-  const train::MethodFacts& facts = config.trainer.facts();
-  const auto check_model = [&](const ModelConfig& model, const std::string& section, bool training) {
-    return models::check_model(folder_of(model, section),
-                               load_options(config, model, section, training, collective::Team::alone()), mesh);
-  };
-  const auto check_task = [&](const ModelConfig& model, const std::string& section, models::Task task) {
-    // A method that takes labels learns what the model's head is for.
-    if (!trains || task == facts.task || facts.rows.has(data::RowKind::labelled)) return;
-    refuse(section + ".task", str("'", model.name_or_path, "' is for ", models::name_of(task)),
-           facts.task == models::Task::causal_lm
-               ? "training is built for causal language models; set it to causal-language-model for a new head"
-               : str("trainer_type ", config.trainer.common.trainer_type, " trains a model for ",
-                     models::name_of(facts.task)));
-  };
-  const models::CheckedModel model = check_model(config.model, "model", trains);
-  check_task(config.model, "model", model.task);
-  const auto check_vocabulary = [&](const ModelConfig& side, const std::string& section, int64_t vocabulary) {
-    if (trains) check_same_vocabulary(config.model, model.vocabulary, side, section, vocabulary);
-  };
-  std::vector<models::CheckedModel> sides;  // that the method uses
-  if (config.reference_model) {
-    const models::CheckedModel side = check_model(*config.reference_model, "reference_model", false);
-    check_task(*config.reference_model, "reference_model", side.task);
-    if (facts.reference != train::SideModelUse::none) {
-      check_vocabulary(*config.reference_model, "reference_model", side.vocabulary);
-      sides.push_back(side);
-    }
-  }
-  std::optional<models::CheckedModel> teacher;
-  if (config.teacher_model && trains && facts.teacher != train::SideModelUse::none) {
-    sides.push_back(teacher.emplace(check_model(*config.teacher_model, "teacher_model", false)));
-    check_vocabulary(*config.teacher_model, "teacher_model", teacher->vocabulary);
-  }
-  if (trains) check_fit(config, model, teacher ? &*teacher : nullptr);
-  if (config.reward_model && trains && facts.reward != train::SideModelUse::none)
-    sides.push_back(check_model(*config.reward_model, "reward_model", false));
-  const auto rows = purpose.reads_data ? check_data(config, model.vocabulary, trains) : train::FirstRows();
-  if (trains) check_memory(config, model, sides, folder_of(config.model, "model"), rows, mesh);
-}
-
-data::RunData run_data(const Config& config) {
-  if (config.mixture.informs.empty() && config.mixture.evaluation.empty())
-    refuse("mixture.informs", "the run has no data", "give at least one inform");
-  const log::Quiet quiet;  // weights that are not there do not matter
-  const models::CheckedModel model = models::check_model(
-      folder_of(config.model, "model"), load_options(config, config.model, "model", true, collective::Team::alone()),
-      ShardingConfig().mesh(1, 1));
-  return prepared_data(config, model.vocabulary);
 }
 
 std::unique_ptr<Session> open_session(const Config& config, bool trains) {

@@ -149,6 +149,7 @@ void StepEngine::Parts::plan_sequences(Step& step) {
     run.prompt = request->prompt_read(entry.id.request);
     run.known = std::max(run.prompt + answer.generated(), known);
     run.adapter = request->adapter;
+    run.part = request->part;
     run.tables = scheduler.pages(entry.id).tables;
     run.pooled = request->pooled;
     run.draws = entry.draws > 0 && !run.pooled ? 1 + entry.drafts : 0;
@@ -228,6 +229,7 @@ void StepEngine::Parts::run(Step& step) {
   } catch (const std::exception& error) {
     wait_for_side();
     step.failed = true;
+    if (has_lost_ranks()) return;
     if (plan.entries.size() > 1) return run_one_by_one(step);
     for (const auto& request : step.requests) fail(*request, error.what());
   }
@@ -373,6 +375,7 @@ void StepEngine::Parts::handle(Step& step) {
   const std::lock_guard lock(mutex);
   for (const auto& request : step.requests)
     if (std::ranges::find(touched, request) == touched.end()) touched.push_back(request);
+  if (has_lost_ranks()) end_without_ranks();
   scheduler.finish(results(step));
   continue_beams(beams);
   for (const auto& request : step.requests)

@@ -97,7 +97,6 @@ struct EsurgeConfig {
     using namespace config;
     constexpr auto compiler = no_effect("nothing is compiled by XLA");
     constexpr auto python = not_built("a Python function in YAML");
-    constexpr auto one_rank = no_effect("the engine runs on one rank");
     return std::array{
         field<&C::max_model_len>(
             "Maximum length of a sequence, prompt and answer together; null: 8192 or the model's maximum.",
@@ -121,8 +120,12 @@ struct EsurgeConfig {
         field<&C::bind_graphstate_for_aot>("Compile weights in as constants.", compiler),
         field<&C::enable_window_aware_runtime_cap>("Limit the pages of a sequence to its attention window."),
         field<&C::enable_prefix_caching>("Reuse the KV cache of prompts that begin with the same tokens."),
-        field<&C::auto_shard_model>("Shard the model while it is loaded.", one_rank),
-        field<&C::sharding_axis_dims>("Size of each mesh axis while serving, as sharding.axis_dims.", one_rank),
+        field<&C::auto_shard_model>("On several ranks, give the engine the layout of sharding_axis_dims; weights that "
+                                    "are in memory in another one are laid out anew. false: the layout of the section "
+                                    "sharding, which must be one that the engine computes on."),
+        field<&C::sharding_axis_dims>(
+            "Number of ranks along each mesh axis (dp, fsdp, ep, tp, sp) while serving, as sharding.axis_dims; -1: the "
+            "remaining ranks. dp and tp may have several: tp divides each layer, dp the requests."),
         field<&C::compile_runner>("Compile the model runner.", compiler),
         field<&C::async_scheduling>(
             "With overlap_execution, plan the next step while one computes. An answer that a stop string or an end "
@@ -136,7 +139,8 @@ struct EsurgeConfig {
             "and plans the next one. Answers stay the same. It pays if a core is free beside the threads of the "
             "kernels."),
         field<&C::sampler_metrics>("Measure the time of the sampler."),
-        field<&C::data_parallelism_axis>("Mesh axis that requests are distributed over.", one_rank),
+        field<&C::data_parallelism_axis>(
+            "Mesh axis that requests are distributed over: dp. Each of its ranks has the pages of its own sequences."),
         field<&C::esurge_name>("Name under which the model is served."),
         field<&C::reserve_tokens>("Number of tokens of the context kept free for the answer.", at_least(0)),
         field<&C::auto_truncate_prompt>("Truncate prompts that are too long instead of refusing them."),
@@ -147,7 +151,8 @@ struct EsurgeConfig {
         field<&C::decode_truncated_prompt>("Return the truncated prompt as text."),
         field<&C::destroy_pages_on_pause>("Free the KV cache while the engine is paused."),
         field<&C::detokenizer_max_states>("Maximum number of streams detokenized at once.", at_least(1)),
-        field<&C::worker_startup_timeout>("Seconds to wait for workers to start.", above(0)),
+        field<&C::worker_startup_timeout>(
+            "Seconds that the first rank waits for the others to have the model in memory; null: 600.", above(0)),
         field<&C::idle_reset_seconds>("Seconds of idleness after which the engine resets; null: never.", above(0)),
         field<&C::idle_reset_min_interval>("Minimum number of seconds between two such resets.", at_least(0)),
         field<&C::tokenizer_endpoint>("Address of a tokenizer in another process.", not_built("an external tokenizer")),
@@ -180,18 +185,31 @@ struct EsurgeConfig {
         field<&C::ignore_stop_strings_in_reasoning>(
             "Stop strings end an answer only outside of its reasoning, which the conversation's reasoning_parser "
             "finds."),
-        field<&C::distributed_mode>("Serve over several hosts.", not_built("serving over several hosts")),
-        field<&C::distributed_role>("Role of this host."),
-        field<&C::distributed_service_name>("Service name under which the hosts find each other."),
-        field<&C::distributed_world_size>("Number of hosts.", at_least(1)),
-        field<&C::distributed_rank>("Index of this host, from 0.", at_least(0)),
-        field<&C::distributed_control_port>("Port of the control channel.", between(1, 65535)),
-        field<&C::distributed_control_bind_host>("Address the control channel listens on."),
-        field<&C::distributed_advertise_addr>("Address that the other hosts connect to."),
-        field<&C::distributed_auth_token>("Secret that the hosts of the control channel share."),
-        field<&C::distributed_step_timeout_s>("Seconds to wait for a step of another host.", above(0)),
-        field<&C::distributed_connect_timeout_s>("Seconds to wait for a connection to another host.", above(0)),
-        field<&C::distributed_verify_sampling_digest>("Check that all hosts sampled the same tokens."),
+        field<&C::distributed_mode>("The ranks are on several hosts. Where no launcher starts them, one process is "
+                                    "started on each host, and the "
+                                    "keys below say which rank it is."),
+        field<&C::distributed_role>(
+            "Role of this host: coordinator is rank 0, a worker any other; auto: by distributed_rank."),
+        field<&C::distributed_service_name>("Name of the group of ranks; one that has another name is not let in."),
+        field<&C::distributed_world_size>("Number of hosts; null: a launcher says it.", at_least(1)),
+        field<&C::distributed_rank>("Index of this host, from 0; null: a launcher or the role says it.", at_least(0)),
+        field<&C::distributed_control_port>(
+            "Port that rank 0 listens on until the other hosts have joined, if no launcher starts them.",
+            between(1, 65535)),
+        field<&C::distributed_control_bind_host>(
+            "Address that the first rank listens on for the others, if they are on several hosts."),
+        field<&C::distributed_advertise_addr>(
+            "Address of rank 0, to which the others connect, if they are on several hosts; null: MASTER_ADDR of a "
+            "launcher. One like 127.0.0.1 says that all ranks are on this machine."),
+        field<&C::distributed_auth_token>(
+            "Secret that all ranks know. A rank proves that it knows it (HMAC-SHA256) before it is let in; what ranks "
+            "send is not encrypted. Null: ranks that one launcher started agree on one."),
+        field<&C::distributed_step_timeout_s>(
+            "Seconds to wait for another rank within a step; all requests end with an error after that.", above(0)),
+        field<&C::distributed_connect_timeout_s>("Seconds to wait for the other ranks to connect.", above(0)),
+        field<&C::distributed_verify_sampling_digest>(
+            "Compare the scores of ranks that compute the same after each step, from which they would choose other "
+            "tokens if they differed; a difference ends all requests with an error."),
     };
   }
   void settle(config::Keys& keys);

@@ -14,9 +14,23 @@ void StepEngine::Parts::run_one_by_one(Step& step) {
       // Keys are written once more with the same bits.
       states ? run_from_its_beginning(step, i) : run_entries(step, i, 1, {}, {});
     } catch (const std::exception& error) {
+      if (has_lost_ranks()) return;
       fail(*step.requests[i], error.what());
     }
-  runner.run({}, {}, step.plan.after, {}, {});
+  try {
+    runner.run({}, {}, step.plan.after, {}, {});
+  } catch (const std::exception&) {
+    if (!has_lost_ranks()) throw;
+  }
+}
+
+void StepEngine::Parts::end_without_ranks() {
+  lost = setup.ranks->lost();
+  for (const auto& [id, request] : live) {
+    fail(*request, lost);
+    scheduler.abort(id);
+  }
+  due = true;
 }
 
 // A pass that fails may leave a state between two tokens, so all tokens of the sequence are computed again. Its pages

@@ -23,6 +23,7 @@ class LoadedAdapter;
 
 namespace easydel::esurge {
 
+class RankLeader;
 using text::TokenId;
 class PooledText;
 
@@ -50,6 +51,9 @@ struct ScoredRow {
   std::span<const float> logits;  // [vocabulary], valid as long as ModelRunner::run() says
 };
 
+// Of the bits of all rows, in their order: ranks that compute the same rows have the same.
+uint64_t digest_of(std::span<const ScoredRow> rows);
+
 struct ModelFacts {
   CacheLayout layout = {};
   int64_t vocabulary = 0;
@@ -72,6 +76,11 @@ class ModelRunner {
   // Goes on with another model of the same facts, which must outlive the runner. UserError: it has others.
   void use(const models::Model& model);
   const std::string& pooling_refusal() const;  // as Pooler has it
+  // With several ranks, before reserve(): on the first one, so that each run() is sent to the others and returns when
+  // all have computed it; it throws as RankLeader then. On all of them: the data part whose sequences this rank
+  // computes.
+  void lead(std::shared_ptr<RankLeader> ranks);
+  void compute_part(int64_t part);
   // Reserves addresses for the pages. Called once, before run().
   void reserve(const CacheBudget& budget);
   // The contents of a page or state, page_bytes of its group. Between two run().
@@ -95,6 +104,10 @@ class ModelRunner {
 
  private:
   struct Parts;
+  struct Kept;
+  void compute(std::span<const PageOp> before, std::span<const RunSequence> sequences, std::span<const PageOp> after,
+               const OnRows& on_prompt, Kept& kept);
+
   std::unique_ptr<Parts> parts_;
   ModelFacts facts_;
 };

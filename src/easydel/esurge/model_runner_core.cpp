@@ -4,6 +4,8 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <cstring>
+#include <exception>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "easydel/base/error.h"
 #include "easydel/esurge/model_cache.h"
 #include "easydel/esurge/pooled_text.h"
+#include "easydel/esurge/rank_leader.h"
 #include "easydel/kernels/accumulation_order.h"
 #include "easydel/models/model.h"
 #include "easydel/nn/adapter_slots.h"
@@ -53,6 +56,31 @@ std::vector<Piece> pieces_of(const RunSequence& run, size_t index, int64_t turni
 
 }  // namespace
 
+uint64_t digest_of(std::span<const ScoredRow> rows) {
+  constexpr uint64_t odd = 0x9e3779b97f4a7c15;
+  uint64_t out = rows.size();
+  for (const ScoredRow& row : rows) {
+    // Four chains, so that a row is hashed about as fast as it is read.
+    uint64_t chains[4] = {odd, row.sequence, uint64_t(row.position), row.logits.size()};
+    const auto* const values = reinterpret_cast<const unsigned char*>(row.logits.data());
+    const size_t words = row.logits.size_bytes() / sizeof(uint64_t);
+    for (size_t i = 0; i < words; ++i) {
+      uint64_t word;
+      std::memcpy(&word, values + i * sizeof word, sizeof word);
+      uint64_t& chain = chains[i % 4];
+      chain = (chain ^ word) * odd;
+      chain ^= chain >> 32;
+    }
+    if (row.logits.size() % 2 != 0) {
+      uint32_t last;
+      std::memcpy(&last, row.logits.data() + row.logits.size() - 1, sizeof last);
+      chains[0] = (chains[0] ^ last) * odd;
+    }
+    for (const uint64_t chain : chains) out = (out ^ chain ^ chain >> 29) * odd;
+  }
+  return out;
+}
+
 struct ModelRunner::Parts {
   Parts(const models::Model& of, int64_t page_size, bool whole_texts) : whole(whole_texts), model(&of), pooler(of) {
     if (!whole)
@@ -69,6 +97,8 @@ struct ModelRunner::Parts {
   Pooler pooler;
   ModelCache cache;
   std::unique_ptr<nn::PageStorage> storage;  // null: whole texts
+  std::shared_ptr<RankLeader> ranks;         // null: this rank alone, or not the first one
+  int64_t part = 0;
 
   struct Scores {
     Tensor logits;                // fp32 [rows, vocabulary]
@@ -116,7 +146,12 @@ void ModelRunner::use(const models::Model& model) {
   parts_->pooler = parts.pooler;
 }
 
+void ModelRunner::lead(std::shared_ptr<RankLeader> ranks) { parts_->ranks = std::move(ranks); }
+
+void ModelRunner::compute_part(int64_t part) { parts_->part = part; }
+
 void ModelRunner::reserve(const CacheBudget& budget) {
+  if (parts_->ranks) parts_->ranks->start({facts_, budget.bytes});
   if (!parts_->whole) parts_->storage = make_storage(parts_->cache, budget);
 }
 
@@ -263,23 +298,29 @@ void ModelRunner::Parts::pool(std::span<const Piece> pieces, std::span<const Run
   if (!texts.empty()) pooler.pool(texts, std::move(adapters));
 }
 
-std::shared_ptr<const void> ModelRunner::run(std::span<const PageOp> before, std::span<const RunSequence> sequences,
-                                             std::span<const PageOp> after, const OnRows& on_prompt,
-                                             const OnRows& on_draws) {
-  const c10::InferenceMode no_gradient;
+// What the rows of run() refer to.
+struct ModelRunner::Kept {
+  std::vector<Parts::Scores> drawn;
+  std::vector<std::shared_ptr<const SentRows>> sent;  // by other ranks
+  std::vector<ScoredRow> rows;                        // that tokens are drawn from
+
+  void sort_rows() {
+    std::ranges::stable_sort(rows, {}, [](const ScoredRow& row) { return std::pair{row.sequence, row.position}; });
+  }
+};
+
+// This rank's part of the sequences.
+void ModelRunner::compute(std::span<const PageOp> before, std::span<const RunSequence> sequences,
+                          std::span<const PageOp> after, const OnRows& on_prompt, Kept& kept) {
   if (parts_->storage) apply(*parts_->storage, before);
   const int64_t turning = facts_.restart_length > 0 || parts_->whole ? 0 : facts_.turning_length;
   std::vector<std::vector<Piece>> passes;  // the n-th pieces of all sequences
   for (size_t s = 0; s < sequences.size(); ++s) {
+    if (sequences[s].part != parts_->part) continue;
     const std::vector<Piece> pieces = pieces_of(sequences[s], s, turning);
     if (passes.size() < pieces.size()) passes.resize(pieces.size());
     for (size_t i = 0; i < pieces.size(); ++i) passes[i].push_back(pieces[i]);
   }
-  struct Kept {
-    std::vector<Parts::Scores> drawn;
-    std::vector<ScoredRow> rows;
-  };
-  const auto kept = std::make_shared<Kept>();
   // Rows of one adapter side by side are one product of it; where a row stands changes none of its bits.
   const auto adapter_of = [&](const Piece& piece) {
     const auto& adapter = sequences[piece.sequence].adapter;
@@ -287,15 +328,52 @@ std::shared_ptr<const void> ModelRunner::run(std::span<const PageOp> before, std
   };
   for (std::vector<Piece>& pieces : passes) std::ranges::stable_sort(pieces, {}, adapter_of);
   for (const std::vector<Piece>& pieces : passes) {
-    parts_->run_pass(pieces, sequences, on_prompt, kept->drawn);
+    parts_->run_pass(pieces, sequences, on_prompt, kept.drawn);
     parts_->pool(pieces, sequences);
   }
   if (parts_->storage) apply(*parts_->storage, after);
-  auto& rows = kept->rows;
-  for (const Parts::Scores& scores : kept->drawn) rows.insert(rows.end(), scores.rows.begin(), scores.rows.end());
-  std::ranges::stable_sort(rows, {}, [](const ScoredRow& row) { return std::pair{row.sequence, row.position}; });
+  for (const Parts::Scores& scores : kept.drawn)
+    kept.rows.insert(kept.rows.end(), scores.rows.begin(), scores.rows.end());
+  kept.sort_rows();
+}
+
+std::shared_ptr<const void> ModelRunner::run(std::span<const PageOp> before, std::span<const RunSequence> sequences,
+                                             std::span<const PageOp> after, const OnRows& on_prompt,
+                                             const OnRows& on_draws) {
+  const c10::InferenceMode no_gradient;
+  const auto kept = std::make_shared<Kept>();
+  RankLeader* const ranks = parts_->ranks.get();
+  if (ranks && before.empty() && sequences.empty() && after.empty()) return kept;
+  if (ranks) {
+    ranks->begin_step(before, sequences, after);
+    // What is done with rows may fail here alone; the pass goes on as it does on the other ranks.
+    std::exception_ptr failed;
+    const auto give_prompt = [&](std::span<const ScoredRow> rows) {
+      try {
+        if (!failed) on_prompt(rows);
+      } catch (...) {
+        failed = std::current_exception();
+      }
+    };
+    try {
+      compute(before, sequences, after, give_prompt, *kept);
+    } catch (const UserError& error) {
+      ranks->fail_step(error.headline());
+    } catch (const std::exception& error) {
+      ranks->fail_step(error.what());
+    }
+    ranks->end_step(digest_of(kept->rows), [&](std::shared_ptr<const SentRows> rows) {
+      if (rows->prompt) return give_prompt(rows->rows);
+      kept->rows.insert(kept->rows.end(), rows->rows.begin(), rows->rows.end());
+      kept->sent.push_back(std::move(rows));
+    });
+    kept->sort_rows();
+    if (failed) std::rethrow_exception(failed);
+  } else {
+    compute(before, sequences, after, on_prompt, *kept);
+  }
   // Pooled texts have no rows, and are done all the same.
-  if (on_draws) on_draws(rows);
+  if (on_draws) on_draws(kept->rows);
   return kept;
 }
 

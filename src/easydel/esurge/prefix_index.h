@@ -20,6 +20,7 @@ struct CacheRoot {
   std::string weights = {}, adapter = {}, format = {}, salt = {};
   int64_t adapter_version = 0;
   int64_t frequency_class = 0;  // of models whose rope depends on the sequence's length
+  int64_t part = 0;             // of the ranks: the data part that has the pages
   auto operator<=>(const CacheRoot&) const = default;
 };
 

@@ -82,6 +82,7 @@ void SchedulerTrace::add(const SchedulerRequest& request, RequestId id) {
     out.find("root")->items.push_back(Value::text(part));
   out.set("adapter_version", Value::integer(root.adapter_version));
   out.set("frequency_class", Value::integer(root.frequency_class));
+  out.set("part", Value::integer(root.part));
   out.set("deadline", request.deadline ? Value::number(*request.deadline) : Value());
   out.set("max_cached_tokens", Value::integer(request.max_cached_tokens));
   out.set("beams", Value::boolean(request.beams));

@@ -23,6 +23,8 @@ class Model;
 
 namespace easydel::esurge {
 
+class RankLeader;
+
 struct EngineSetup {
   std::shared_ptr<const models::Model> model = nullptr;
   std::shared_ptr<const text::Tokenizer> tokenizer = nullptr;  // null: prompts are ids, and results have no text
@@ -39,6 +41,8 @@ struct EngineSetup {
   bool pools_only = false;
   // Of the model (elarge/fingerprint.h); empty: results have none, and there is no prefix cache on the disk.
   std::string fingerprint = {};
+  // The other ranks, which compute each step too (rank_follower.h); the model is cut over them. Null: this rank alone.
+  std::shared_ptr<RankLeader> ranks = nullptr;
 };
 
 // What answers instead of the engine's model: one of the same shape and formats.

@@ -39,7 +39,13 @@ EngineOptions options_of(const EngineSetup& setup, ModelRunner& runner, const Dr
   const ModelFacts& facts = runner.facts();
   ModelLimits limits{.layout = facts.layout, .whole_texts = setup.pools_only};
   if (facts.max_positions > 0) limits.max_positions = facts.max_positions;
-  const FreeMemory memory = free_memory().value_or(FreeMemory{int64_t(4) << 30});
+  FreeMemory memory = free_memory().value_or(FreeMemory{int64_t(4) << 30});
+  if (setup.ranks) {
+    if (setup.config.prefix_cache_path)
+      refuse("esurge.prefix_cache_path", "is not built yet on several ranks", "leave it out");
+    runner.lead(setup.ranks);
+    memory.bytes = setup.ranks->wait_for_ranks(facts, memory.bytes);
+  }
   EngineOptions options = engine_options(setup.config, limits, memory);
   if (draft) draft_budget = take_draft_budget(options, setup, limits, draft->layout());
   if (setup.pages) {
@@ -59,6 +65,7 @@ EngineOptions options_of(const EngineSetup& setup, ModelRunner& runner, const Dr
 
 PoolingRules pooling_of(const EngineSetup& setup, const EngineOptions& options, const ModelRunner& runner) {
   PoolingRules rules{.only = setup.pools_only, .refusal = runner.pooling_refusal()};
+  if (setup.ranks) rules.refusal = "that is not built yet on several ranks";
   if (setup.pools_only) rules.max_tokens = options.scheduler.max_num_batched_tokens;
   return rules;
 }
@@ -123,6 +130,7 @@ void StepEngine::Parts::load_prefix_cache(const std::filesystem::path& folder) {
 void StepEngine::save_prefix_cache(const std::filesystem::path& folder) const {
   Parts& p = *parts_;
   check(!p.setup.fingerprint.empty(), "esurge: a prefix cache on the disk needs the model's fingerprint");
+  if (p.setup.ranks) refuse("prefix cache", "saving it on several ranks is not built yet");
   const std::lock_guard lock(p.mutex);
   const int64_t tokens = esurge::save_prefix_cache(
       folder, p.identity(), p.options.layout, p.scheduler.cache().index(),
@@ -154,9 +162,11 @@ RequestId StepEngine::add(Request request, OnOutput on_output) {
     auto live = std::make_shared<LiveRequest>(0, std::move(prepared), std::move(on_output), p.setup.tokenizer,
                                               p.info.vocabulary, p.drafts, p.setup.config.sampler_metrics, now);
     const std::lock_guard lock(p.mutex);
+    if (!p.lost.empty()) refuse("esurge", p.lost, "start all ranks again");
     SchedulerRequest scheduled = live->prepared.scheduled;
     live->fingerprint = p.info.fingerprint;
     p.choose_adapter(*live, scheduled);
+    p.choose_part(*live, scheduled);
     live->id = p.scheduler.add(scheduled);
     if (live->guided) p.add_negative(live, std::move(scheduled));
     p.live.emplace(live->id, live);
@@ -166,6 +176,16 @@ RequestId StepEngine::add(Request request, OnOutput on_output) {
     ++p.metrics.requests_refused;
     throw;
   }
+}
+
+void StepEngine::Parts::choose_part(LiveRequest& request, SchedulerRequest& scheduled) const {
+  if (!setup.ranks || setup.ranks->data_parts() == 1) return;
+  std::vector<std::pair<int64_t, int64_t>> load(size_t(setup.ranks->data_parts()));
+  for (const auto& [id, other] : live) {
+    auto& [sequences, tokens] = load[size_t(other->part)];
+    sequences += other->unended, tokens += other->prepared.prompt_tokens();
+  }
+  request.part = scheduled.root.part = std::ranges::min_element(load) - load.begin();
 }
 
 // The answers of a guided request after its negative prompt: sequences like others, which go on with the same tokens.
@@ -199,6 +219,8 @@ void StepEngine::abort_all() {
 void StepEngine::await_new_weights(KnownRequests known) {
   Parts& p = *parts_;
   const std::lock_guard lock(p.mutex);
+  if (p.setup.ranks)
+    refuse("model", "new weights for an engine on several ranks are not built yet", "make another engine");
   if (known == KnownRequests::abort)
     p.abort_all();
   else if (p.paused && !p.live.empty())

@@ -12,6 +12,7 @@
 #include "easydel/base/clock.h"
 #include "easydel/esurge/draft_model.h"
 #include "easydel/esurge/live_request.h"
+#include "easydel/esurge/rank_leader.h"
 #include "easydel/esurge/saved_prefix_index.h"
 #include "easydel/esurge/side_thread.h"
 #include "easydel/esurge/step_engine.h"
@@ -78,6 +79,9 @@ struct StepEngine::Parts {
   void fail(LiveRequest& request, const std::string& error) {
     if (request.error.empty()) request.error = error;
   }
+  bool has_lost_ranks() const { return setup.ranks && !setup.ranks->lost().empty(); }
+  // Ends everything with that error. Under the lock.
+  void end_without_ranks();
   struct BeamsToContinue {
     LiveRequest* request = nullptr;
     std::vector<BeamStep> steps;  // none: they are done
@@ -105,6 +109,8 @@ struct StepEngine::Parts {
   // UserError: its adapter is not loaded.
   void refuse_adapters() const;  // UserError: some are loaded, or are still used
   void choose_adapter(LiveRequest& request, SchedulerRequest& scheduled) const;
+  // Of several data parts that with the fewest sequences, then with the fewest tokens of prompts. Under the lock.
+  void choose_part(LiveRequest& request, SchedulerRequest& scheduled) const;
 
   EngineSetup setup;
   ModelRunner runner;
@@ -129,6 +135,7 @@ struct StepEngine::Parts {
   bool paused = false;
   bool draft_pages_due = false;  // to be given up
   int64_t idle_resets = 0;       // after which they were
+  std::string lost;              // why no rank computes any more; empty: they do
 
   // For the thread of steps, and for `side` while it works: what is between steps.
   std::optional<Step> planned, computed;              // the next one, and the last one if it is not handled yet

@@ -39,7 +39,7 @@ std::vector<PageOp> read_ops(MessageReader& from, const StepBounds& bounds) {
 }
 
 void write(MessageWriter& to, const RunSequence& run) {
-  check(!run.adapter, "a step on several ranks has a sequence with an adapter");
+  check(!run.adapter && !run.pooled, "a step on several ranks has a sequence with an adapter, or one that is pooled");
   to.number(run.begin);
   to.number(run.prompt);
   to.number(run.known);

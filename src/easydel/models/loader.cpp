@@ -265,7 +265,6 @@ bool keeps_own_type(const nn::Entry& entry) {
 
 struct Loader {
   static std::shared_ptr<Model> load(const fs::path& folder, const LoadOptions& options);
-  static std::shared_ptr<Model> copy(const Model& model);
 };
 
 std::string Model::model_type() const {
@@ -341,45 +340,6 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
   return model;
 }
 
-std::shared_ptr<Model> Loader::copy(const Model& from) {
-  auto table = std::make_unique<nn::ParameterTable>();
-  nn::Building building{*table, from.compute_, from.team_, {}, {}, {}, from.moe_method_, {}};
-  building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::TensorSource>&) {
-    const nn::Entry* source = from.parameters_->find(entry.path);
-    check(source != nullptr, "copy: no parameter ", entry.path);
-    Tensor values = source->shard, original;
-    bool changes = source->trainable;
-    for (const auto& adapter : from.adapters_)
-      if (original = adapter->original(*source); original.defined()) {
-        values = original, changes = false;
-        break;  // later ones changed what this one left
-      }
-    if (!values.defined())
-      refuse(from.folder_.string(), "copying a quantized model is not built yet", "load it once more");
-    entry.team = source->team;
-    entry.slice = source->slice;
-    entry.layout = source->layout;
-    entry.source = source->source;
-    entry.trainable = false;
-    if (!from.adapters_.empty() && !changes) return void(entry.shard = values.detach());
-    // A frozen model does not need masters in another dtype than the computation's.
-    entry.shard = values.detach().to(entry.compute, /*non_blocking=*/false, /*copy=*/true);
-  };
-  const ConfigReader reader(from.config_, FilePlace{(from.folder_ / "config.json").string()});
-  std::shared_ptr<Model> model = build_model(family_of(reader), reader, building);
-  model->parameters_ = std::move(table);
-  model->config_ = from.config_;
-  model->folder_ = from.folder_;
-  model->compute_ = from.compute_;
-  model->file_type_ = from.file_type_;
-  model->device_ = from.device_;
-  model->attention_ = from.attention_;
-  model->cache_format_ = from.cache_format_;
-  model->moe_method_ = from.moe_method_;
-  model->team_ = from.team_;
-  return model;
-}
-
 std::shared_ptr<Model> load_model(const fs::path& folder, const LoadOptions& options) {
   return Loader::load(folder, options);
 }
@@ -422,7 +382,5 @@ CheckedModel check_model(const fs::path& folder, const LoadOptions& options, con
   out.layers = model->layers();
   return out;
 }
-
-std::shared_ptr<Model> copy_model(const Model& model) { return Loader::copy(model); }
 
 }  // namespace easydel::models

@@ -109,6 +109,7 @@ class Model {
 
  protected:
   friend struct Loader;
+  friend struct ModelCopy;
   std::unique_ptr<nn::ParameterTable> parameters_ = std::make_unique<nn::ParameterTable>();
   Value config_;
   std::filesystem::path folder_;
@@ -182,6 +183,10 @@ CheckedModel check_model(const std::filesystem::path& folder, const LoadOptions&
 // The same weights again as an independent, frozen model (a reference model). Of a model with adapters its base, which
 // shares the weights that do not change.
 std::shared_ptr<Model> copy_model(const Model& model);
+// The same weights on another mesh of the same ranks, as a frozen model; where a weight is cut as before, both share
+// it. Nothing is read from the disk. Collective. UserError: the model has adapters, or its weights are codes.
+std::shared_ptr<Model> lay_out_anew(const Model& model, std::shared_ptr<const collective::Team> team,
+                                    const std::vector<mesh::Rule>& partition_rules);
 
 // Writes config.json, generation_config.json and the weights under Hugging Face's names and in `dtype` (automatic: as
 // loaded), so that transformers loads the folder; for a text part, the whole model that it came from. Collective: every

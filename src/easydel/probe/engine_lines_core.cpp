@@ -12,10 +12,10 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
-#include "easydel/elarge/served_model.h"
+#include "easydel/elarge/join_hosts.h"
 #include "easydel/elarge/session_core.h"
 #include "easydel/esurge/step_engine.h"
-#include "easydel/models/model.h"
+#include "easydel/mesh/world.h"
 
 namespace easydel::probe {
 namespace {
@@ -117,11 +117,10 @@ void add(Line& line, StepEngine& engine) try {
 }  // namespace
 
 void engine_lines(const EngineRequest& request, const elarge::Output& out) {
+  elarge::join_hosts(request.config.esurge);
   const auto session = elarge::open_session(request.config, false);
-  const auto model = session->build_model();
-  const bool has_tokenizer = request.config.model.tokenizer || text::Tokenizer::exists(model->folder());
-  esurge::EngineSetup setup =
-      elarge::engine_setup(model, has_tokenizer ? session->build_tokenizer() : nullptr, request.config);
+  if (mesh::read_world().rank > 0) return session->follow_engine();
+  esurge::EngineSetup setup = session->build_engine_setup();
   setup.pages = request.pages;
   StepEngine engine(std::move(setup));
   for (const auto& [name, folder] : request.adapters) engine.load_adapter(name, folder);

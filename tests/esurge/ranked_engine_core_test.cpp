@@ -1,0 +1,355 @@
+// The engine on two ranks: the tokens of one, and how it ends when a rank dies, hangs, fails or computes other scores.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "easydel/base/clock.h"
+#include "easydel/base/error.h"
+#include "easydel/collective/team.h"
+#include "easydel/esurge/connect_ranks.h"
+#include "easydel/esurge/step_engine.h"
+#include "esurge/wrapped_model.h"
+#include "support/ranks.h"
+
+namespace easydel::esurge {
+namespace {
+
+using collective::Team;
+namespace fs = std::filesystem;
+using test::Meeting;
+
+const char* const llama =
+    R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 96, "hidden_size": 32,
+        "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "tie_word_embeddings": false, "max_position_embeddings": 512, "initializer_range": 0.3})";
+const char* const moe =
+    R"({"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "vocab_size": 96, "hidden_size": 32,
+        "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16,
+        "tie_word_embeddings": false, "max_position_embeddings": 512, "initializer_range": 0.3})";
+
+fs::path write_model(const test::TemporaryFolder& folder, const char* config) {
+  test::write_file(folder / "config.json", config);
+  return folder.path();
+}
+
+std::shared_ptr<models::Model> load(const fs::path& folder, std::shared_ptr<const Team> team, uint64_t seed = 7) {
+  models::LoadOptions options;
+  options.dtype = models::DTypeSetting::fp32;
+  options.seed = seed;
+  options.team = std::move(team);
+  return models::load_model(folder, options);
+}
+
+EsurgeConfig config_of(double step_seconds = 20) {
+  EsurgeConfig out;
+  out.max_model_len = 128;
+  out.max_num_seqs = 8;
+  out.max_num_batched_tokens = 24;
+  out.page_size = 8;
+  out.distributed_step_timeout_s = step_seconds;
+  return out;
+}
+
+// Greedy and drawn, long and short, one with several choices and one with log-probabilities of its prompt.
+std::vector<Request> requests() {
+  std::vector<Request> out;
+  for (int i = 0; i < 6; ++i) {
+    Request& request = out.emplace_back();
+    std::vector<TokenId> prompt;
+    for (int t = 0; t < 5 + 13 * (i % 3); ++t) prompt.push_back((t * 7 + i * 11 + 3) % 96);
+    request.prompt = std::move(prompt);
+    request.sampling.temperature = i % 2 == 0 ? 0 : 1;
+    request.sampling.seed = i;
+    request.sampling.max_tokens = 12 + i;
+    request.sampling.ignore_eos = true;
+    request.sampling.output_kind = OutputKind::final_only;
+    if (i == 1) request.sampling.n = 2;
+    if (i == 4) request.sampling.prompt_logprobs = 1;
+  }
+  return out;
+}
+
+struct Answers {
+  std::vector<std::vector<TokenId>> tokens;
+  std::vector<std::string> errors;
+  std::vector<float> prompt_logprobs;
+  bool operator==(const Answers&) const = default;
+};
+
+Answers run(StepEngine& engine, std::vector<Request> asked) {
+  std::vector<RequestOutput> outputs(asked.size());
+  size_t finished = 0;
+  for (size_t i = 0; i < asked.size(); ++i)
+    engine.add(std::move(asked[i]), [&, i](RequestOutput output) {
+      if (output.finished) ++finished;
+      outputs[i] = std::move(output);
+    });
+  for (int step = 0; step < 1000 && finished < outputs.size(); ++step) engine.step();
+  EXPECT_EQ(finished, outputs.size());
+  Answers out;
+  for (const RequestOutput& output : outputs) {
+    out.errors.push_back(output.error);
+    for (const CompletionOutput& one : output.outputs) out.tokens.push_back(one.token_ids);
+    for (const TokenLogprobs& each : output.prompt_logprobs) out.prompt_logprobs.push_back(each.chosen_logprob());
+  }
+  return out;
+}
+
+const std::vector<int64_t> by_tensor = {1, 1, 1, 2, 1}, by_data = {2, 1, 1, 1, 1};
+
+std::shared_ptr<const Team> join(const Meeting& meeting, double seconds = 20,
+                                 const std::vector<int64_t>& sizes = by_tensor) {
+  return Team::join(meeting.world, mesh::Mesh(mesh::default_axes(), sizes),
+                    {.file_store = meeting.file, .connect_seconds = 60, .timeout_seconds = seconds});
+}
+
+EngineSetup setup_of(std::shared_ptr<const models::Model> model, EsurgeConfig config) {
+  EngineSetup out;
+  out.model = std::move(model);
+  out.config = std::move(config);
+  out.pages = 60;
+  return out;
+}
+
+// Answers of this rank alone, with the whole model.
+Answers alone(const fs::path& folder) {
+  StepEngine engine(setup_of(load(folder, Team::alone()), config_of()));
+  return run(engine, requests());
+}
+
+// On the first rank `lead` with an engine's setup; the others follow with `model`.
+void on_ranks(const Team& team, const Meeting& meeting, std::shared_ptr<const models::Model> model,
+              const EsurgeConfig& config, const std::function<void(EngineSetup setup)>& lead) {
+  RankEnd end = connect_ranks(team, team.mesh(), config, meeting.world);
+  if (!team.first()) return follow_steps(*model, *end.connection, end.follower);
+  EngineSetup setup = setup_of(std::move(model), config);
+  setup.ranks = std::move(end.leader);
+  lead(std::move(setup));
+}
+
+// Counts the passes, and does something in one of them.
+class Faulty final : public WrappedModel {
+ public:
+  Faulty(std::shared_ptr<const models::Model> inner, int pass, std::function<void()> fault)
+      : WrappedModel(std::move(inner)), pass_(pass), fault_(std::move(fault)) {}
+  models::Outputs forward(const models::Inputs& inputs, nn::Pass& pass) const override {
+    if (passes_++ == pass_) fault_();
+    return WrappedModel::forward(inputs, pass);
+  }
+  int passes() const { return passes_; }
+
+ private:
+  int pass_;
+  mutable int passes_ = 0;
+  std::function<void()> fault_;
+};
+
+void expect_tokens_of_one(const char* model_config, const std::vector<int64_t>& sizes = by_tensor) {
+  test::TemporaryFolder folder;
+  const fs::path path = write_model(folder, model_config);
+  const int ranks = int(mesh::Mesh(mesh::default_axes(), sizes).ranks());
+  test::run_ranks(ranks, [&](const Meeting& meeting) {
+    const auto team = join(meeting, 20, sizes);
+    const auto model = std::make_shared<Faulty>(load(path, team), -1, nullptr);
+    on_ranks(*team, meeting, model, config_of(), [&](EngineSetup setup) {
+      Answers two;
+      {
+        StepEngine engine(std::move(setup));
+        two = run(engine, requests());
+        EXPECT_EQ(run(engine, requests()).tokens, two.tokens);  // from the prefix cache, and with other pages
+      }
+      const Answers one = alone(path);
+      EXPECT_EQ(two.tokens, one.tokens);
+      EXPECT_EQ(two.errors, one.errors);
+      EXPECT_EQ(two.tokens.size(), 7u);
+      ASSERT_EQ(two.prompt_logprobs.size(), one.prompt_logprobs.size());
+      EXPECT_GT(two.prompt_logprobs.size(), 10u);
+      for (size_t i = 0; i < one.prompt_logprobs.size(); ++i)
+        EXPECT_NEAR(two.prompt_logprobs[i], one.prompt_logprobs[i], 1e-4);
+    });
+    EXPECT_GT(model->passes(), 20);  // this rank computes, too
+  });
+}
+
+TEST(RankedEngine, TwoRanksGiveTheTokensOfOne) { expect_tokens_of_one(llama); }
+TEST(RankedEngine, TwoRanksOfExpertsGiveTheTokensOfOne) { expect_tokens_of_one(moe); }
+TEST(RankedEngine, TwoDataPartsGiveTheTokensOfOne) { expect_tokens_of_one(llama, by_data); }
+TEST(RankedEngine, FourRanksInTwoDataPartsGiveTheTokensOfOne) { expect_tokens_of_one(llama, {2, 1, 1, 2, 1}); }
+
+// Overlapped and speculated steps are sent to the other rank as others are.
+TEST(RankedEngine, OverlapsAndSpeculatesOnRanks) {
+  test::TemporaryFolder folder;
+  const fs::path path = write_model(folder, llama);
+  for (const bool speculates : {false, true}) {
+    SCOPED_TRACE(speculates);
+    test::run_ranks(2, [&](const Meeting& meeting) {
+      EsurgeConfig config = config_of();
+      config.overlap_execution = true;
+      config.num_speculative_tokens = speculates ? 3 : 0;
+      const auto team = join(meeting);
+      on_ranks(*team, meeting, load(path, team), config, [&](EngineSetup setup) {
+        StepEngine engine(std::move(setup));
+        EXPECT_EQ(run(engine, requests()).tokens, alone(path).tokens);
+      });
+    });
+  }
+}
+
+// In the fifth pass of the second rank something happens; returns the errors of all requests of the first one.
+void with_fault(const std::function<void()>& fault, double step_seconds, const std::vector<int>& exits,
+                const std::function<void(const Answers& answers, const std::string& later)>& check) {
+  test::TemporaryFolder folder;
+  const fs::path path = write_model(folder, llama);
+  const auto body = [&](const Meeting& meeting) {
+    const auto team = join(meeting, step_seconds);
+    std::shared_ptr<const models::Model> model = load(path, team);
+    if (!team->first()) model = std::make_shared<Faulty>(std::move(model), 5, fault);
+    on_ranks(*team, meeting, model, config_of(step_seconds), [&](EngineSetup setup) {
+      StepEngine engine(std::move(setup));
+      const Clock::time_point begin = Clock::now();
+      const Answers answers = run(engine, requests());
+      EXPECT_LT(seconds_since(begin), step_seconds + 2);
+      std::string later;
+      try {
+        engine.add(requests()[0], {});
+      } catch (const UserError& error) {
+        later = error.what();
+      }
+      check(answers, later);
+    });
+  };
+  EXPECT_EQ(test::exits_of_ranks(2, body), exits);
+}
+
+void expect_error(const Answers& answers, const std::string& later, const std::string& error) {
+  EXPECT_EQ(answers.errors, std::vector<std::string>(6, error));
+  EXPECT_EQ(later, "esurge: " + error + "\n    start all ranks again");
+}
+
+TEST(RankedEngine, ARankThatIsKilledEndsAllRequests) {
+  with_fault(
+      [] { raise(SIGKILL); }, 20, {0, 128 + SIGKILL},
+      [](const Answers& answers, const std::string& later) { expect_error(answers, later, "rank 1 has ended"); });
+}
+
+TEST(RankedEngine, TheOthersEndWithTheFirstRank) {
+  test::TemporaryFolder folder;
+  const fs::path path = write_model(folder, llama);
+  const auto body = [&](const Meeting& meeting) {
+    const auto team = join(meeting);
+    on_ranks(*team, meeting, load(path, team), config_of(), [&](EngineSetup setup) {
+      StepEngine engine(std::move(setup));
+      engine.add(requests()[0], {});
+      engine.step();
+      raise(SIGKILL);
+    });
+  };
+  EXPECT_EQ(test::exits_of_ranks(2, body), (std::vector<int>{128 + SIGKILL, 1}));
+}
+
+TEST(RankedEngine, ARankThatHangsEndsAllRequestsWithinTheLimit) {
+  with_fault([] { sleep(4); }, 1, {0, 1},
+             [](const Answers& answers, const std::string& later) {
+               ASSERT_EQ(answers.errors.size(), 6u);
+               EXPECT_EQ(answers.errors[0].find("the first rank failed: collective: all_"), 0u) << answers.errors[0];
+               EXPECT_NE(answers.errors[0].find("imed out"), std::string::npos) << answers.errors[0];
+               EXPECT_TRUE(answers.errors[0].ends_with("; rank 1 does not answer")) << answers.errors[0];
+               expect_error(answers, later, answers.errors[0]);
+             });
+}
+
+TEST(RankedEngine, ARankThatFailsSaysWhy) {
+  with_fault([] { throw std::bad_alloc(); }, 20, {0, 1},
+             [](const Answers& answers, const std::string& later) {
+               expect_error(answers, later, "rank 1 failed: std::bad_alloc");
+             });
+}
+
+// Without a mesh both ranks compute the whole model, the second one with other weights.
+TEST(RankedEngine, RanksThatComputeOtherScoresStopTheEngine) {
+  test::TemporaryFolder folder;
+  const fs::path path = write_model(folder, llama);
+  for (const bool verify : {true, false}) {
+    SCOPED_TRACE(verify);
+    test::run_ranks(2, [&](const Meeting& meeting) {
+      const auto team = join(meeting);
+      EsurgeConfig config = config_of();
+      config.distributed_verify_sampling_digest = verify;
+      const auto model = load(path, Team::alone(), team->first() ? 7 : 8);
+      on_ranks(*team, meeting, model, config, [&](EngineSetup setup) {
+        StepEngine engine(std::move(setup));
+        const Answers answers = run(engine, requests());
+        if (verify)
+          EXPECT_EQ(answers.errors,
+                    std::vector<std::string>(6, "rank 1 computed other scores than the first rank in step 1"));
+        else
+          EXPECT_EQ(answers.tokens, alone(path).tokens);
+      });
+    });
+  }
+}
+
+TEST(RankedEngine, RanksOfOtherModelsDoNotBegin) {
+  test::TemporaryFolder folder, other_folder;
+  const fs::path path = write_model(folder, llama), other = write_model(other_folder, llama);
+  test::write_file(other / "config.json", test::replaced(llama, "\"vocab_size\": 96", "\"vocab_size\": 97"));
+  const auto body = [&](const Meeting& meeting) {
+    const auto team = join(meeting);
+    const auto model = load(team->first() ? path : other, Team::alone());
+    on_ranks(*team, meeting, model, config_of(), [&](EngineSetup setup) {
+      std::string error;
+      try {
+        StepEngine engine(std::move(setup));
+      } catch (const UserError& refused) {
+        error = refused.headline();
+      }
+      EXPECT_EQ(error,
+                "esurge: the ranks do not compute the same: the vocabulary is 96 on the first rank, 97 on rank 1");
+    });
+  };
+  EXPECT_EQ(test::exits_of_ranks(2, body), (std::vector<int>{0, 0}));
+}
+
+TEST(RankedEngine, RefusesRequestsThatAreNotBuiltOnRanks) {
+  test::TemporaryFolder folder;
+  const fs::path path = write_model(folder, llama);
+  test::run_ranks(2, [&](const Meeting& meeting) {
+    const auto team = join(meeting);
+    on_ranks(*team, meeting, load(path, team), config_of(), [&](EngineSetup setup) {
+      StepEngine engine(std::move(setup));
+      Request pooled;
+      pooled.prompt = std::vector<TokenId>{1, 2};
+      pooled.pooled.emplace();
+      EXPECT_EQ(test::refusal([&] { engine.add(pooled, {}); }),
+                "pooled: this model's texts cannot be pooled: that is not built yet on several ranks");
+      EXPECT_EQ(test::refusal([&] { engine.load_adapter("a", "somewhere"); }),
+                path.string() + ": adapters chosen by prompt on several ranks are not built yet\n    run one rank");
+      EXPECT_EQ(test::refusal([&] { engine.await_new_weights(KnownRequests::finish); }),
+                "model: new weights for an engine on several ranks are not built yet\n    make another engine");
+    });
+  });
+}
+
+TEST(RankedEngine, RefusesWhatIsNotBuiltOnRanks) {
+  test::TemporaryFolder folder;
+  const fs::path path = write_model(folder, llama);
+  test::run_ranks(2, [&](const Meeting& meeting) {
+    const auto team = join(meeting);
+    EsurgeConfig config = config_of();
+    config.prefix_cache_path = "somewhere";
+    on_ranks(*team, meeting, load(path, team), config, [&](EngineSetup setup) {
+      std::string error;
+      try {
+        StepEngine engine(std::move(setup));
+      } catch (const UserError& refused) {
+        error = refused.what();
+      }
+      EXPECT_EQ(error, "esurge.prefix_cache_path: is not built yet on several ranks\n    leave it out");
+    });
+  });
+}
+
+}  // namespace
+}  // namespace easydel::esurge
