@@ -106,6 +106,29 @@ TEST(OverlappedSteps, ComputeASequenceThatHasStoppedOnceMore) {
   }
 }
 
+// Two tokens are allowed, so three beams are at first two; a step computes one of them.
+TEST(OverlappedSteps, WaitForAllChoicesOfFewerBeams) {
+  const auto answer = [](int64_t step_tokens) {
+    EngineSetup own = setup(story(), true);
+    own.config.max_num_batched_tokens = step_tokens;
+    StepEngine engine(own);
+    Request asked = request("Tom", 6);
+    asked.sampling.n = 3;
+    asked.sampling.allowed_token_ids = {300, 310};
+    asked.sampling.extra_args = Value::map();
+    asked.sampling.extra_args.set("num_beams", Value::integer(3));
+    std::string text;
+    engine.add(asked, [&](const RequestOutput& output) {
+      for (const CompletionOutput& one : output.outputs) text += one.text + "|";
+    });
+    run(engine);
+    return text;
+  };
+  const std::string together = answer(64);
+  EXPECT_GT(together.size(), 10u);
+  EXPECT_EQ(answer(1), together);
+}
+
 TEST(OverlappedSteps, LoseOnlyTheRequestOfAPassThatFails) {
   const auto model = story();
   StepEngine engine(setup(model, true));

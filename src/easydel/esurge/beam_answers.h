@@ -43,8 +43,10 @@ class BeamAnswers {
   const PreparedRequest& prepared_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   generation::Beams beams_;
-  std::vector<std::vector<float>> scores_;  // by choice; empty: they are missing
-  size_t steps_ = 0;                        // that advance() has made
+  std::vector<std::vector<float>> scores_;  // by choice; empty: they are missing, or there are fewer beams
+  // By choice: whether its row has come. Those without a beam are computed, too, so they are waited for.
+  std::vector<uint8_t> came_;
+  size_t steps_ = 0;  // that advance() has made
   // With logprobs: what they are taken from, by choice; and those of each token that a beam has taken, by its index in
   // the answer, the index of the beam that it continued, and its id.
   std::vector<std::vector<float>> rows_;

@@ -12,9 +12,11 @@ BeamAnswers::BeamAnswers(const PreparedRequest& prepared, std::shared_ptr<const 
       tokenizer_(std::move(tokenizer)),
       beams_(prepared.config, prepared.scheduled.prompt, prepared.prompt_tokens() + prepared.scheduled.max_tokens),
       scores_(size_t(prepared.scheduled.choices)),
+      came_(size_t(prepared.scheduled.choices)),
       rows_(size_t(prepared.scheduled.choices)) {}
 
 void BeamAnswers::add_scores(int64_t choice, std::vector<float> scores, std::span<const float> logits) {
+  came_[size_t(choice)] = 1;
   if (size_t(choice) >= beams_.running().size()) return;
   const SamplingParams& sampling = prepared_.request.sampling;
   if (sampling.logprobs && sampling.logprobs_mode == LogprobsMode::processed)
@@ -38,10 +40,7 @@ void BeamAnswers::keep_logprobs() {
   for (const generation::Beam& beam : beams_.best(size_t(prepared_.config.num_beams))) keep(beam);
 }
 
-bool BeamAnswers::has_all_scores() const {
-  return !std::ranges::any_of(scores_.begin(), scores_.begin() + ptrdiff_t(beams_.running().size()),
-                              &std::vector<float>::empty);
-}
+bool BeamAnswers::has_all_scores() const { return std::ranges::count(came_, 0) == 0; }
 
 std::vector<BeamStep> BeamAnswers::advance() {
   const std::vector<std::span<float>> rows(scores_.begin(), scores_.begin() + ptrdiff_t(beams_.running().size()));
@@ -53,6 +52,7 @@ std::vector<BeamStep> BeamAnswers::advance() {
   if (prepared_.request.sampling.logprobs) keep_logprobs();
   ++steps_;
   for (std::vector<float>& scores : scores_) scores.clear();
+  std::ranges::fill(came_, 0);
   std::vector<BeamStep> steps;
   if (beams_.done()) return steps;
   for (int64_t choice = 0; choice < prepared_.scheduled.choices; ++choice)
