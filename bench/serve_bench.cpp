@@ -81,6 +81,8 @@ class FakeEngine final : public server::ServedEngine, public Steps {
   int64_t load_adapter(const std::string&, const std::filesystem::path&, bool) override { return 0; }
   void unload_adapter(const std::string&) override {}
   std::vector<esurge::AdapterInfo> adapters() const override { return {}; }
+  esurge::HeldWeights hold_weights() const override { return {}; }
+  std::string update_weights(const std::filesystem::path&, bool) override { return {}; }
 
  private:
   mutable std::mutex mutex_;

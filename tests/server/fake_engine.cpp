@@ -116,6 +116,21 @@ std::vector<esurge::AdapterInfo> FakeEngine::adapters() const {
   return out;
 }
 
+esurge::HeldWeights FakeEngine::hold_weights() const {
+  esurge::HeldWeights out{std::shared_lock(weights_mutex_)};
+  out.number = weights_;
+  return out;
+}
+
+std::string FakeEngine::update_weights(const std::filesystem::path& folder, bool abort) {
+  const std::lock_guard lock(weights_mutex_), own(mutex_);
+  if (!files::is_file(folder / "config.json")) refuse(folder.string(), folder.string() + " has no config.json");
+  ++weights_;
+  for (auto& [id, live] : live_) live.aborted |= abort;
+  changed_.notify_all();
+  return fingerprint_ = folder.filename().string();
+}
+
 void FakeEngine::hold() {
   const std::lock_guard lock(mutex_);
   held_ = true;
@@ -177,6 +192,7 @@ esurge::RequestOutput FakeEngine::next(Live& live) {
   out.num_generated_tokens = live.generated;
   out.queue_time = 1e-6;
   out.first_token_time = 2e-6;
+  out.fingerprint = fingerprint_;
   if (fail_after_ >= 0 && live.results > fail_after_) out.error = "model: broken", out.finished = true;
   return out;
 }
@@ -194,6 +210,7 @@ void FakeEngine::run() {
       esurge::RequestOutput output;
       if (live.aborted) {
         output.finished = true;
+        output.outputs = {{.finish_reason = esurge::FinishReason::abort}};
         // The step that was being computed.
         output.num_generated_tokens = live.generated += int64_t(live.choices.size());
       } else {
@@ -271,6 +288,7 @@ FakeServer::FakeServer(FakeEngine::Answer answer, const std::function<void(serve
   server::add_model_routes(api, context);
   server::add_embedding_routes(api, context);
   server::add_adapter_routes(api, context);
+  server::add_weights_route(api, context, models);
   server::add_message_routes(api, context);
   server::add_response_routes(api, context, responses);
   http = std::make_unique<server::HttpServer>(config, api.callbacks());

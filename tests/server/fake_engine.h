@@ -40,6 +40,10 @@ class FakeEngine final : public server::ServedEngine {
   int64_t load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace) override;
   void unload_adapter(const std::string& name) override;
   std::vector<esurge::AdapterInfo> adapters() const override;
+  esurge::HeldWeights hold_weights() const override;
+  // A folder without config.json is refused. The fingerprint is the folder's name, and the next result of a request has
+  // it.
+  std::string update_weights(const std::filesystem::path& folder, bool abort) override;
 
   void hold();  // no result comes until release()
   void release();
@@ -73,7 +77,9 @@ class FakeEngine final : public server::ServedEngine {
   std::condition_variable changed_;
   std::map<int64_t, Live> live_;
   std::map<std::string, esurge::AdapterInfo> adapters_;
-  int64_t versions_ = 0;
+  int64_t versions_ = 0, weights_ = 0;
+  std::string fingerprint_;
+  mutable std::shared_mutex weights_mutex_;
   std::mt19937 random_{7};
   int64_t next_ = 1, aborted_ = 0;
   std::atomic<int64_t> fail_after_ = -1, added_ = 0, generated_ = 0;

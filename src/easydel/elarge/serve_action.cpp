@@ -83,6 +83,9 @@ void check_serve(const Run& run, const Action& action, config::Problems& problem
   if (config.adapters_dir && !files::is_folder(*config.adapters_dir))
     problems.add(action.path + ".adapters_dir", "'" + *config.adapters_dir + "' is not a folder",
                  "make it, or leave the key out");
+  if (config.weights_dir && !files::is_folder(*config.weights_dir))
+    problems.add(action.path + ".weights_dir", "'" + *config.weights_dir + "' is not a folder",
+                 "make it, or leave the key out");
   check_engine_ranks(run.config, run.ranks, problems);
   if (run.ranks > 1 && !config.models.is_null())
     problems.add(models, "several models on several ranks are not built yet", "serve one model, or use one process");

@@ -20,7 +20,8 @@ namespace {
 
 class EngineBehindServer final : public server::ServedEngine {
  public:
-  explicit EngineBehindServer(std::shared_ptr<esurge::Engine> engine) : engine_(std::move(engine)) {}
+  EngineBehindServer(std::shared_ptr<esurge::Engine> engine, const Config& config)
+      : engine_(std::move(engine)), config_(config) {}
   int64_t add(esurge::Request request, Listener listener) override try {
     return engine_->add(std::move(request), std::move(listener));
   } catch (const UserError& error) {
@@ -38,9 +39,22 @@ class EngineBehindServer final : public server::ServedEngine {
   }
   void unload_adapter(const std::string& name) override { engine_->unload_adapter(name); }
   std::vector<esurge::AdapterInfo> adapters() const override { return engine_->adapters(); }
+  esurge::HeldWeights hold_weights() const override { return engine_->hold_weights(); }
+  std::string update_weights(const std::filesystem::path& folder, bool abort) override {
+    const auto model =
+        models::load_model(folder, load_options(config_, config_.model, "model", false, collective::Team::alone()));
+    std::string found = fingerprint(*model, formats_of(config_));
+    engine_->update_model_weights(
+        [&]() -> esurge::NewWeights {
+          return {model, found};
+        },
+        abort ? esurge::KnownRequests::abort : esurge::KnownRequests::finish);
+    return found;
+  }
 
  private:
-  std::shared_ptr<esurge::Engine> engine_;
+  const std::shared_ptr<esurge::Engine> engine_;
+  const Config config_;
 };
 
 // The model of esurge.speculative_model.
@@ -100,7 +114,7 @@ server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,
   out.pages = engine->metrics().cache_pages_total;
   out.defaults = generation::generation_config(model.folder());
   out.config = config.esurge;
-  out.engine = std::make_shared<EngineBehindServer>(std::move(engine));
+  out.engine = std::make_shared<EngineBehindServer>(std::move(engine), config);
   out.tokenizer = std::move(tokenizer);
   if (!out.tokenizer) return out;
   out.special_texts = std::make_shared<const std::vector<std::string>>(server::special_texts(*out.tokenizer));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "easydel/esurge/adapter_info.h"
+#include "easydel/esurge/held_weights.h"
 #include "easydel/esurge/step_engine.h"
 
 namespace easydel::esurge {
@@ -42,6 +43,8 @@ class Engine {
   // the same shape. Returns when it is done. What `make` throws comes back, and the present weights stay; UserError as
   // StepEngine::await_new_weights and take_new_weights.
   void update_model_weights(const std::function<NewWeights()>& make, KnownRequests known = KnownRequests::finish);
+  // For requests that belong together.
+  HeldWeights hold_weights() const;
 
   // Loads an adapter from PEFT's folder while requests run, on the caller's thread; those that name it
   // (sampling.adapter) are answered with it. With `replace` a name that is there gets a new version: requests that are

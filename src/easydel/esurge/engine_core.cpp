@@ -9,6 +9,7 @@
 #include <future>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -113,6 +114,8 @@ struct Engine::Parts {
   bool no_more_mail = false;
 
   std::mutex updating;  // the weights
+  mutable std::shared_mutex weights_mutex;
+  int64_t weights = 0;  // number of those that answer what is added; under weights_mutex
   std::thread stepper, postman;
 };
 
@@ -248,11 +251,21 @@ void Engine::reset_prefix_cache() {
 void Engine::update_model_weights(const std::function<NewWeights()>& make, KnownRequests known) {
   Parts& p = *parts_;
   const std::lock_guard alone(p.updating);
-  p.steps.await_new_weights(known);
+  {
+    const std::lock_guard lock(p.weights_mutex);
+    p.steps.await_new_weights(known);
+    ++p.weights;
+  }
   p.wake();
   p.wait_until([&] { return p.steps.has_left_weights(); });
   p.between_steps([&] { p.steps.take_new_weights(make); });
   p.wake();
+}
+
+HeldWeights Engine::hold_weights() const {
+  HeldWeights out{std::shared_lock(parts_->weights_mutex)};
+  out.number = parts_->weights;
+  return out;
 }
 
 int64_t Engine::load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace) {

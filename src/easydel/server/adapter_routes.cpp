@@ -7,29 +7,19 @@
 #include <utility>
 
 #include "easydel/base/error.h"
-#include "easydel/base/files.h"
 #include "easydel/server/adapter_request.h"
 #include "easydel/server/route_context.h"
+#include "easydel/server/served_folder.h"
 
 namespace easydel::server {
 namespace {
 
-bool is_below(const std::filesystem::path& path, const std::filesystem::path& folder) {
-  return std::ranges::mismatch(folder, path).in1 == folder.end();
-}
-
-// The folder that a request means, without links. Refusal: it is not below adapters_dir, or what is in it is not.
 std::filesystem::path folder_of(const ServeConfig& config, const std::string& path) {
   if (!config.adapters_dir)
     throw Refusal({.status = 403,
                    .message = "This server loads no adapters from requests (set serve.adapters_dir).",
                    .code = "adapters_disabled"});
-  const std::filesystem::path all = files::canonical(*config.adapters_dir), folder = files::canonical(all / path);
-  const auto links_out = [&](const std::filesystem::path& entry) { return !is_below(files::canonical(entry), folder); };
-  if (folder == all || !is_below(folder, all) || !files::is_folder(folder) ||
-      std::ranges::any_of(files::list(folder), links_out))
-    refuse("lora_path", "'" + path + "' is not a folder of an adapter below the server's folder of adapters");
-  return folder;
+  return folder_below(*config.adapters_dir, path, "lora_path", "an adapter");
 }
 
 Value shown(const ServedModel& model, const esurge::AdapterInfo& adapter) {
@@ -70,11 +60,7 @@ void load_adapter(const RouteContext& context, Call& call) {
   try {
     version = model->engine->load_adapter(request.lora_name, folder, request.load_inplace);
   } catch (const UserError& error) {
-    // Clients are told no more of the disk than they have said themselves.
-    std::string problem = error.problem;
-    for (size_t at; (at = problem.find(folder.string())) != std::string::npos;)
-      problem.replace(at, folder.string().size(), request.lora_path);
-    refuse("lora_path", problem, error.where.find('/') == std::string::npos ? error.remedy : "");
+    refuse_folder(error, folder, request.lora_path, "lora_path");
   }
   call.respond_json(200, to_json(shown(*model, {.name = request.lora_name, .version = version})));
 }

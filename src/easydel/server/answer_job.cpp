@@ -52,6 +52,10 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
   void finish();
   void abort_parts();
   void leave();
+  void begin() {
+    begun_ = true;
+    writer_->begin(*call_);
+  }
 
   AnswerJobs& jobs_;
   mutable std::mutex mutex_;    // of what follows
@@ -60,7 +64,7 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
   std::unique_ptr<AnswerWriter> writer_;
   std::vector<Part> parts_;
   TokenUsage usage_;
-  bool started_ = false;
+  bool started_ = false, begun_ = false;                         // the writer: begun_
   std::atomic<bool> left_ = false;                               // the client has gone; read without the mutex
   std::vector<std::pair<size_t, esurge::RequestOutput>> early_;  // results before all requests were started
   int64_t number_ = 0;
@@ -91,7 +95,10 @@ void AnswerJob::leave() {
 void AnswerJob::fail(const ApiError& error) {
   if (!call_) return;
   abort_parts();
-  if (started_ && !left_) writer_->fail(*call_, error);
+  if (begun_ && !left_)
+    writer_->fail(*call_, error);
+  else if (started_ && !left_)
+    call_->refuse(error);
   finish();
 }
 
@@ -136,6 +143,15 @@ void AnswerJob::handle(size_t index, const esurge::RequestOutput& output) {
       return fail({.status = 504, .message = "The request took too long.", .code = "deadline_exceeded"});
     count(part, output);
     if (call_->exchange().is_gone()) return leave();
+    const auto is_aborted = [](const esurge::CompletionOutput& one) {
+      return one.finish_reason == esurge::FinishReason::abort;
+    };
+    if (output.finished && std::ranges::any_of(output.outputs, is_aborted))
+      return fail({.status = 503, .message = "An administrator ended the request.", .code = "cancelled"});
+    if (!begun_) {
+      writer_->set_fingerprint(output.fingerprint);
+      begin();
+    }
     if (part.copies > 1)
       writer_->add(*call_, index, repeated(output, part.copies), usage_);
     else
@@ -179,19 +195,23 @@ void AnswerJob::start(std::vector<AnswerPart> parts) {
   });
   call_->record.engine_seconds = call_->seconds();
   try {
+    // All parts of an answer are of the same weights.
+    esurge::HeldWeights weights = model_->engine->hold_weights();
     for (size_t i = 0; i < parts.size(); ++i) {
       const int64_t id = model_->engine->add(
           std::move(parts[i].request), [self, i](esurge::RequestOutput output) { self->take(i, std::move(output)); });
       std::lock_guard lock(mutex_);
       parts_[i].id = id;
     }
+    weights.lock.unlock();
     std::lock_guard lock(mutex_);
     started_ = true;
+    // Weights that were changed meanwhile have another fingerprint, which the first result tells.
     if (call_->exchange().is_gone()) {
       abort_parts();
       leave();
-    } else {
-      writer_->begin(*call_);
+    } else if (weights.number == model_->weights) {
+      begin();
     }
     for (auto& [index, output] : std::exchange(early_, {})) handle(index, output);
   } catch (...) {

@@ -20,6 +20,8 @@ namespace easydel::server {
 class AnswerWriter {
  public:
   virtual ~AnswerWriter() = default;
+  // Before begin(): not the fingerprint of the model as it was when the request came, but this one.
+  virtual void set_fingerprint(const std::string& fingerprint) { static_cast<void>(fingerprint); }
   // The engine has taken all requests; nothing was written before.
   virtual void begin(Call& call) = 0;
   // The next result of request `index`.

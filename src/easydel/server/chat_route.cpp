@@ -33,6 +33,11 @@ class ChatWriter final : public AnswerWriter {
     }
   }
 
+  void set_fingerprint(const std::string& fingerprint) override {
+    head_.system_fingerprint = fingerprint;
+    stream_.set_fingerprint(fingerprint);
+  }
+
   void begin(Call& call) override {
     if (!streamed_) return;
     call.begin_events(headers_);

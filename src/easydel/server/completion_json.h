@@ -84,6 +84,7 @@ class CompletionStream {
   // include_usage: stream_options.include_usage; continuous: continuous_usage_stats.
   CompletionStream(Kind kind, CompletionHead head, bool logprobs, bool include_usage, bool continuous);
 
+  void set_fingerprint(const std::string& fingerprint) { head_.system_fingerprint = fingerprint; }
   // Of a chat's choice: its role, and members of the chunk about the prompt.
   std::string begin(int64_t index, const std::string& prompt_members = "") const;
   std::string piece(const ChatPiece& piece,

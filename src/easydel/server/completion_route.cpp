@@ -40,6 +40,11 @@ class CompletionWriter final : public AnswerWriter {
     }
   }
 
+  void set_fingerprint(const std::string& fingerprint) override {
+    head_.system_fingerprint = fingerprint;
+    stream_.set_fingerprint(fingerprint);
+  }
+
   void begin(Call& call) override {
     if (streamed_) call.begin_events(headers_);
   }

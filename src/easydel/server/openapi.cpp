@@ -6,6 +6,7 @@
 #include "easydel/server/api_key.h"
 #include "easydel/server/routes.h"
 #include "easydel/server/text_request.h"
+#include "easydel/server/weights_request.h"
 
 namespace easydel::server {
 namespace {
@@ -27,6 +28,7 @@ Value json_content(Value schema) { return object({{"application/json", object({{
 // Bodies whose fields are a table; others are any object.
 Value body_schema(const Route& route) {
   if (route.path == "/v1/admin/keys") return config::json_schema(config::section_of<KeySettings>());
+  if (route.path == "/v1/admin/weights") return config::json_schema(config::section_of<UpdateWeightsRequest>());
   if (route.path == "/v1/chat/completions") return config::json_schema(config::section_of<ChatRequest>());
   if (route.path == "/v1/completions") return config::json_schema(config::section_of<TextRequest>());
   if (route.path == "/tokenize") return config::json_schema(config::section_of<TokenizeRequest>());

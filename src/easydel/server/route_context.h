@@ -40,6 +40,9 @@ void add_model_routes(Api& api, const RouteContext& context);
 // /v1/adapters and vLLM's routes for them.
 void add_adapter_routes(Api& api, const RouteContext& context);
 
+// /v1/admin/weights. `models`: those of the context.
+void add_weights_route(Api& api, const RouteContext& context, ModelList& models);
+
 RequestRules rules_of(const ServeConfig& config);
 
 // What a key must allow, besides the route itself.

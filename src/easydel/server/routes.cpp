@@ -60,6 +60,7 @@ constexpr std::array all_routes = {
     Route{"POST", "/v1/admin/drain", Scope::admin, false, "Finish what runs, accept nothing more."},
     Route{"POST", "/v1/admin/cache/save", Scope::admin, false, "Save the prefix cache."},
     Route{"POST", "/v1/admin/cache/reset", Scope::admin, false, "Forget the prefix cache."},
+    Route{"POST", "/v1/admin/weights", Scope::admin, true, "Go on with the weights of another folder."},
     Route{"GET", "/v1/admin/requests", Scope::admin, false, "The requests in progress."},
     Route{"DELETE", "/v1/admin/requests/{id}", Scope::admin, false, "End a request."},
 };

@@ -62,6 +62,8 @@ struct ServeConfig {
   std::optional<std::string> api_keys_file, storage_dir;
   // Ours: adapters.
   std::optional<std::string> adapters_dir;
+  // Ours: weights.
+  std::optional<std::string> weights_dir;
   bool enable_persistence = true, enable_audit_logging = true;
   double auto_save_interval = 1;
   int64_t max_audit_entries = 10000, wrong_keys_per_minute = 10;
@@ -156,6 +158,8 @@ struct ServeConfig {
         field<&C::storage_dir>("Folder for keys, their usage and the audit log; null: they are kept in memory."),
         field<&C::adapters_dir>("Folder below which the routes of adapters find those that they load; null: they load "
                                 "none."),
+        field<&C::weights_dir>("Folder below which /v1/admin/weights finds the weights that it changes to; null: it "
+                               "changes none."),
         field<&C::enable_persistence>("Write what storage_dir and api_keys_file are for. Off, they are only read."),
         field<&C::enable_audit_logging>("Keep a log of what was done with API keys."),
         field<&C::auto_save_interval>("Seconds between two writes of usage and audit log, while something changes; "

@@ -1,5 +1,7 @@
 #include "easydel/server/served_model.h"
 
+#include <algorithm>
+
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/server/api_error.h"
@@ -14,6 +16,13 @@ void ModelList::add(ServedModel model) {
 std::vector<std::shared_ptr<const ServedModel>> ModelList::all() const {
   std::lock_guard lock(mutex_);
   return models_;
+}
+
+void ModelList::replace(ServedModel model) {
+  std::lock_guard lock(mutex_);
+  const auto at = std::ranges::find(models_, model.id, [](const auto& one) { return one->id; });
+  check(at != models_.end(), "server: there is no model '", model.id, "'");
+  *at = std::make_shared<const ServedModel>(std::move(model));
 }
 
 ServedModel with_adapter(const ServedModel& model, const esurge::AdapterInfo& adapter) {

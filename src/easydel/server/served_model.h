@@ -13,6 +13,7 @@
 
 #include "easydel/esurge/adapter_info.h"
 #include "easydel/esurge/esurge_config.h"
+#include "easydel/esurge/held_weights.h"
 #include "easydel/esurge/metrics.h"
 #include "easydel/esurge/request.h"
 #include "easydel/esurge/results.h"
@@ -44,6 +45,11 @@ class ServedEngine {
   virtual int64_t load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace) = 0;
   virtual void unload_adapter(const std::string& name) = 0;
   virtual std::vector<esurge::AdapterInfo> adapters() const = 0;
+  virtual esurge::HeldWeights hold_weights() const = 0;
+  // Goes on with the weights of a folder, which are of a model of the same shape. Requests that are known finish with
+  // the present ones first, or are aborted; those that come meanwhile wait. Returns the new fingerprint when it is
+  // done. UserError: the present weights stay.
+  virtual std::string update_weights(const std::filesystem::path& folder, bool abort) = 0;
 };
 
 struct ServedModel {
@@ -54,7 +60,8 @@ struct ServedModel {
   std::string parent = {};   // of an adapter: its base model; empty: none
   std::string adapter = {};  // that the engine answers with; empty: none
   std::string fingerprint = {};
-  int64_t pages = 0;  // of the KV cache
+  int64_t weights = 0;  // number of those that have the fingerprint (esurge::HeldWeights)
+  int64_t pages = 0;    // of the KV cache
 
   // Null in tests that generate nothing, and where there is an encoder.
   std::shared_ptr<ServedEngine> engine = nullptr;
@@ -79,6 +86,7 @@ class ModelList {
     for (ServedModel& model : models) add(std::move(model));
   }
   void add(ServedModel model);
+  void replace(ServedModel model);                                        // the one of its name
   std::vector<std::shared_ptr<const ServedModel>> all() const;            // without adapters
   std::vector<std::shared_ptr<const ServedModel>> with_adapters() const;  // each model before its adapters
   // The model or adapter of this name; without a name the first model. Refusal: there is none (404, which names the

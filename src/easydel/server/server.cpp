@@ -126,6 +126,7 @@ struct Server::Parts {
     add_model_routes(api, context);
     add_embedding_routes(api, context);
     add_adapter_routes(api, context);
+    add_weights_route(api, context, models);
     add_message_routes(api, context);
     add_response_routes(api, context, responses);
   }

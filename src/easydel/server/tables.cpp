@@ -9,6 +9,7 @@
 #include "easydel/server/responses_request.h"
 #include "easydel/server/serve_config.h"
 #include "easydel/server/text_request.h"
+#include "easydel/server/weights_request.h"
 
 namespace easydel::config {
 
@@ -35,5 +36,6 @@ template const Section& section_of<server::TokenizeRequest>();
 template const Section& section_of<server::DetokenizeRequest>();
 template const Section& section_of<server::LoadAdapterRequest>();
 template const Section& section_of<server::UnloadAdapterRequest>();
+template const Section& section_of<server::UpdateWeightsRequest>();
 
 }  // namespace easydel::config

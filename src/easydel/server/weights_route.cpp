@@ -1,0 +1,70 @@
+// POST /v1/admin/weights: another folder's weights answer from now on.
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "easydel/base/error.h"
+#include "easydel/base/log.h"
+#include "easydel/server/route_context.h"
+#include "easydel/server/served_folder.h"
+#include "easydel/server/weights_request.h"
+
+namespace easydel::server {
+namespace {
+
+void update_weights(const RouteContext& context, ModelList& models, std::mutex& updating, Call& call) {
+  std::vector<std::string> passed_over;
+  const auto request =
+      read_request<UpdateWeightsRequest>(read_value(call.request().body), rules_of(context.config), passed_over);
+  if (!context.config.weights_dir)
+    throw Refusal({.status = 403,
+                   .message = "This server takes no weights from requests (set serve.weights_dir).",
+                   .code = "weights_disabled"});
+  const std::filesystem::path folder = folder_below(*context.config.weights_dir, request.path, "path", "weights");
+  // It takes as long as loading, and as the requests that run.
+  const std::unique_lock alone(updating, std::try_to_lock);
+  if (!alone)
+    throw Refusal({.status = 409,
+                   .message = "Weights are being changed already. Try again later.",
+                   .code = "weights_busy",
+                   .retry_after_seconds = 1});
+  ServedModel model = *models.find(request.model);
+  if (!model.engine) refuse("model", str("'", model.id, "' generates nothing"), "name a model that generates");
+  if (!model.adapter.empty())
+    refuse("model", str("'", model.id, "' is an adapter"), "name its model, '" + model.parent + "'");
+  const std::string before = model.fingerprint;
+  const auto publish = [&] {
+    model.weights = model.engine->hold_weights().number;
+    models.replace(model);
+  };
+  try {
+    model.fingerprint = model.engine->update_weights(folder, request.abort_requests);
+  } catch (const UserError& error) {
+    publish();
+    refuse_folder(error, folder, request.path, "path");
+  } catch (...) {
+    publish();
+    throw;
+  }
+  model.root = request.path;
+  publish();
+  log::info("serve: new weights of '", model.id, "', fingerprint ", model.fingerprint);
+  Value out = Value::map();
+  out.set("model", Value::text(model.id));
+  out.set("path", Value::text(request.path));
+  out.set("fingerprint", Value::text(model.fingerprint));
+  out.set("previous_fingerprint", Value::text(before));
+  call.respond_json(200, to_json(out));
+}
+
+}  // namespace
+
+void add_weights_route(Api& api, const RouteContext& context, ModelList& models) {
+  const auto updating = std::make_shared<std::mutex>();
+  api.serve("POST /v1/admin/weights", [context, &models, updating](std::shared_ptr<Call> call) {
+    update_weights(context, models, *updating, *call);
+  });
+}
+
+}  // namespace easydel::server
