@@ -49,6 +49,8 @@ std::unique_ptr<Scheduler> scheduler_of(const Value& line) {
   config.window_aware_admission = boolean(line, "window_aware_admission");
   config.idle_reset_seconds = number(line, "idle_reset_seconds");
   config.idle_reset_min_interval = number(line, "idle_reset_min_interval").value_or(0);
+  if (const Value& shared = at(line, "shared_text_tokens"); !shared.is_null())
+    config.shared_text_tokens = integer(shared);
   config.check_every_step = true;
   CacheLayout layout{integer(line, "page_size"), {}, boolean(line, "roles_matter")};
   for (const Value& entry : at(line, "groups").items)

@@ -123,7 +123,8 @@ esurge::HeldWeights FakeEngine::hold_weights() const {
 }
 
 std::string FakeEngine::update_weights(const std::filesystem::path& folder, bool abort) {
-  const std::lock_guard lock(weights_mutex_), own(mutex_);
+  const std::lock_guard lock(weights_mutex_);
+  const std::lock_guard own(mutex_);
   if (!files::is_file(folder / "config.json")) refuse(folder.string(), folder.string() + " has no config.json");
   ++weights_;
   for (auto& [id, live] : live_) live.aborted |= abort;

@@ -418,6 +418,8 @@ bool StepEngine::step() {
   Step step = *std::exchange(p.planned, std::nullopt);
   p.complete(step);
   const bool computes = !step.plan.entries.empty(), overlaps = computes && p.side;
+  // Without room for anybody a step only preempts; the next one admits.
+  const bool goes_on = computes || !step.plan.preempted.empty();
   if (overlaps)
     p.side->start([&p] {
       p.handle_computed();
@@ -439,7 +441,7 @@ bool StepEngine::step() {
   due |= !p.touched.empty() || p.due;
   // While a next step is to come, it sends them.
   if (!overlaps || requests() == 0) p.deliver();
-  return due || computes;
+  return due || goes_on;
 }
 
 }  // namespace easydel::esurge

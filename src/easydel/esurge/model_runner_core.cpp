@@ -43,7 +43,9 @@ std::vector<Piece> pieces_of(const RunSequence& run, size_t index, int64_t turni
     const int64_t first = std::max(run.scored_from, run.begin);
     return first + 1 < run.prompt ? std::max<int64_t>(run.begin + size - first, 0) : 0;
   };
-  if (turning == 0 || end <= whole) return {{index, 0, count, run.known, run.draws, scores(count)}};
+  // Also when they are computed again, after others have come.
+  if (turning == 0 || end <= whole)
+    return {{index, 0, count, turning == 0 ? run.known : whole, run.draws, scores(count)}};
   std::vector<Piece> out;
   const int64_t together = std::clamp<int64_t>(whole - run.begin, 0, count);
   const auto draws = [&](int64_t first, int64_t size) {

@@ -55,6 +55,7 @@ void SchedulerTrace::begin(const SchedulerConfig& config, const CacheLayout& lay
   out.set("window_aware_admission", Value::boolean(config.window_aware_admission));
   out.set("idle_reset_seconds", config.idle_reset_seconds ? Value::number(*config.idle_reset_seconds) : Value());
   out.set("idle_reset_min_interval", Value::number(config.idle_reset_min_interval));
+  out.set("shared_text_tokens", config.shared_text_tokens ? Value::integer(*config.shared_text_tokens) : Value());
   out.set("page_size", Value::integer(layout.page_size));
   out.set("roles_matter", Value::boolean(layout.roles_matter));
   Value groups = Value::list();

@@ -106,7 +106,8 @@ class StepEngine {
   void unload_adapter(const std::string& name);
   std::vector<AdapterInfo> adapters() const;
 
-  // Computes one step. false: there was nothing to do.
+  // Computes one step. false: there was nothing to do, and there will be nothing before the next call of another
+  // function.
   bool step();
   StepCounts counts() const;
   // Writes the prefix cache to a folder, as prefix_cache_path says. On the thread of step(), between steps. UserError:
