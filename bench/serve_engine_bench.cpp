@@ -11,12 +11,15 @@
 //   pool      64 requests in a quarter of the pages that they need, over as many as they need
 //   lookup    prompt lookup with one client, over without: answers that repeat themselves, and drawn ones
 //   schema    a JSON schema on all clients over free answers; wants --tokenizer
+//   overlap   steps that overlap (overlap_execution) over steps in turn: tokens/s, and CPU time of a token; with
+//             --model FOLDER on that model
 //   adapters  eight adapters of rank 16, mixed over 32 clients, over the base alone
 //   memory    resident memory over weights, pages and 150 MB
 // Peers (bench/serve_engine_peer.py, with the Python of EASYDEL_PEER_PYTHON): openvino:FILE.gguf,
 // generate_batch:FOLDER.
 #include <atomic>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -38,7 +41,9 @@ namespace {
 struct Bench {
   int64_t prompt, fresh, rounds, pairs;
   std::vector<int64_t> clients;
-  std::string peer;  // KIND:MODEL
+  std::string peer;   // KIND:MODEL
+  std::string model;  // a folder; empty: the shape
+  std::vector<std::string> settings;
   const ServedShape& shape;
 
   int64_t most_clients() const { return *std::ranges::max_element(clients); }
@@ -346,6 +351,46 @@ void adapters(const Bench& bench) {
   }
 }
 
+// Of the whole process, all threads together.
+double process_cpu_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
+
+void overlap(const Bench& bench) {
+  const auto engine_with = [&](const char* overlaps) {
+    std::vector<std::string> keys = {"enable_prefix_caching=false", str("overlap_execution=", overlaps)};
+    if (bench.model.empty()) return bench.shape.engine(keys);
+    Value document = Value::map(), model = Value::map();
+    model.set("name_or_path", Value::text(bench.model));
+    document.set("model", model);
+    std::vector<std::string> all = bench.settings;
+    for (const std::string& key : keys) all.push_back("esurge." + key);
+    return elarge::core().open(elarge::configuration(document, all), false)->build_esurge();
+  };
+  const auto overlapped = engine_with("true"), in_turn = engine_with("false");
+  for (const int64_t clients : bench.clients) {
+    std::printf("  %lld clients:\n", static_cast<long long>(clients));
+    std::map<std::pair<const esurge::Engine*, int64_t>, double> cpu;  // of a token, in microseconds
+    const auto rate = [&](esurge::Engine& engine, int64_t pair) {
+      const double before = process_cpu_seconds();
+      const Load load = bench.load(engine, clients, pair);
+      cpu[{&engine, pair}] = 1e6 * (process_cpu_seconds() - before) / double(load.tokens);
+      return load.rate();
+    };
+    rate(*overlapped, 99), rate(*in_turn, 99);
+    compare(
+        bench, "tokens/s", "overlapped", [&](int64_t pair) { return rate(*overlapped, pair); }, "in turn",
+        [&](int64_t pair) { return rate(*in_turn, pair); });
+    compare(
+        bench, "us of CPU a token", "overlapped",
+        [&](int64_t pair) {
+          return cpu.at({overlapped.get(), pair});
+        },
+        "in turn",
+        [&](int64_t pair) {
+          return cpu.at({in_turn.get(), pair});
+        });
+  }
+}
+
 double status_mebibytes(const std::string& field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -377,7 +422,7 @@ void memory(const Bench& bench) {
 const std::map<std::string, void (*)(const Bench&)> rows = {
     {"load", load},        {"batch", batch},       {"first", first},   {"step", step},
     {"long", long_prompt}, {"cached", cached},     {"pool", pool},     {"lookup", lookup},
-    {"schema", schema},    {"adapters", adapters}, {"memory", memory},
+    {"schema", schema},    {"adapters", adapters}, {"memory", memory}, {"overlap", overlap},
 };
 
 int main_of(int count, char** values) {
@@ -399,6 +444,8 @@ int main_of(int count, char** values) {
               std::stoi(given("pairs", "3")),
               {},
               given("peer", ""),
+              given("model", ""),
+              set,
               shape};
   std::istringstream list(given("clients", "32,8,1"));
   for (std::string clients; std::getline(list, clients, ',');) bench.clients.push_back(std::stoi(clients));
