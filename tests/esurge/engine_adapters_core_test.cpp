@@ -6,6 +6,7 @@
 #include <map>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/esurge/engine.h"
 #include "easydel/models/adapter.h"
 #include "esurge/same_bits.h"
@@ -170,6 +171,86 @@ TEST_P(AdaptersOfAnEngine, RefuseWhatIsNotTheirsAndChangeNothing) {
             "model: another model cannot take over while adapters of the present one are loaded or used\n    unload "
             "them first, or change the weights in place");
   EXPECT_EQ(engine.generate(request).error, "");
+}
+
+// A copy of the model's tokenizer beside an adapter, in which `what` is another text.
+void write_tokenizer(const fs::path& folder, const std::string& what, const std::string& other) {
+  const fs::path from = test::test_data("models/stories260K-hf");
+  files::write(folder / "tokenizer_config.json", files::read(from / "tokenizer_config.json"));
+  files::write(folder / "tokenizer.json", test::replaced(files::read(from / "tokenizer.json"), what, other));
+}
+
+TEST_P(AdaptersOfAnEngine, ReadTextsWithTheTokenizerOfTheirFolder) {
+  // "<0x00>" becomes "<call>", a special token.
+  write_tokenizer(work_ / "one", "\"<0x00>\"", "\"<call>\"");
+  const std::string added = files::read(work_ / "one" / "tokenizer.json");
+  files::write(work_ / "one" / "tokenizer.json",
+               test::replaced(added, "\"added_tokens\": [",
+                              R"("added_tokens": [{"id": 3, "content": "<call>", "single_word": false, "lstrip": false,
+                                 "rstrip": false, "normalized": false, "special": true}, )"));
+  write_tokenizer(work_ / "other", "\"<0x00>\"", "\"<0x00>\"");  // the model's own
+  EngineSetup own = own_setup(16, 64);
+  StepEngine engine(own);
+  engine.load_adapter("one", work_ / "one");
+  engine.load_adapter("other", work_ / "other");
+  EXPECT_TRUE(engine.adapters().at(0).tokenizer);
+  EXPECT_FALSE(engine.adapters().at(1).tokenizer) << "it is the model's";
+  const auto asked = [&](const char* adapter, Prompt prompt) {
+    Request request;
+    request.prompt = std::move(prompt);
+    if (*adapter) request.sampling.adapter = adapter;
+    request.sampling.temperature = 0, request.sampling.max_tokens = 12;
+    request.sampling.output_kind = OutputKind::final_only, request.sampling.return_token_ids = true;
+    RequestOutput out;
+    engine.add(request, [&](RequestOutput output) { out = std::move(output); });
+    while (engine.step()) {
+    }
+    return out;
+  };
+  using Ids = std::vector<TokenId>;
+  const Ids with_call = {1, 261, 410, 3, 268}, without = tokenizer_->encode("a <call> b");
+  ASSERT_NE(with_call, without);
+  const RequestOutput found = asked("one", "a <call> b");
+  EXPECT_EQ(found.prompt_token_ids, with_call);
+  EXPECT_EQ(bits_of(found), bits_of(asked("one", with_call)));
+  EXPECT_FALSE(found.outputs.at(0).text.empty());
+  EXPECT_EQ(asked("other", "a <call> b").prompt_token_ids, without);
+  EXPECT_EQ(asked("", "a <call> b").prompt_token_ids, without);
+  // A new version without it is read with the model's.
+  engine.load_adapter("one", work_ / "zeros", true);
+  EXPECT_EQ(asked("one", "a <call> b").prompt_token_ids, without);
+  // Where the model has none, texts are for those adapters alone that have one.
+  own.tokenizer = nullptr;
+  StepEngine bare(own);
+  bare.load_adapter("one", work_ / "one");
+  Request text;
+  text.prompt = "a <call> b";
+  EXPECT_EQ(test::refusal([&] { bare.add(text, {}); }),
+            "prompt: is text, and the engine has no tokenizer\n    give token ids");
+  text.sampling.adapter = "one";
+  bare.add(text, [&](const RequestOutput& output) { EXPECT_EQ(output.prompt_token_ids, with_call); });
+  while (bare.step()) {
+  }
+}
+
+TEST_P(AdaptersOfAnEngine, RefuseTokensOfTheirTokenizerThatTheModelDoesNotHave) {
+  write_tokenizer(work_ / "one", "\"added_tokens\": [",
+                  R"("added_tokens": [{"id": 512, "content": "<call>", "single_word": false, "lstrip": false,
+                     "rstrip": false, "normalized": false, "special": true}, )");
+  StepEngine engine(own_setup(16, 64));
+  engine.load_adapter("one", work_ / "one");
+  Request request;
+  request.sampling.adapter = "one", request.sampling.max_tokens = 4;
+  request.prompt = "a <call> b";
+  EXPECT_EQ(test::refusal([&] { engine.add(request, {}); }),
+            "prompt: has the token id 512; the model's vocabulary has 512\n    use the model's own tokenizer");
+  request.prompt = "a b";
+  engine.add(request, [&](const RequestOutput& output) { EXPECT_EQ(output.error, ""); });
+  while (engine.step()) {
+  }
+  files::write(work_ / "other" / "tokenizer.json", "{}");
+  EXPECT_THROW(engine.load_adapter("other", work_ / "other"), UserError);
+  EXPECT_EQ(engine.adapters().size(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Story, AdaptersOfAnEngine, testing::Values(subjects().front()),

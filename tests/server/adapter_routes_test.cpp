@@ -73,6 +73,35 @@ TEST(AdapterRoutes, LoadListAndUnload) {
   EXPECT_EQ(server.post("/v1/unload_lora_adapter", R"({"lora_name": "first"})").error("code"), "adapter_not_found");
 }
 
+// Its chat template and its tokens are those of an adapter that has its own tokenizer.
+TEST(AdapterRoutes, ReadTextsWithTheTokenizerOfTheFolder) {
+  const AdapterServer own;
+  const std::filesystem::path from = test_data("models/stories260K-chat"), to = own.folder / "all/two";
+  Value config = parse_json(files::read(from / "tokenizer_config.json"));
+  config.set("chat_template", Value::text("{% for m in messages %}<{{ m.content }}>{% endfor %}"));
+  files::write(to / "tokenizer_config.json", to_json(config));
+  files::write(
+      to / "tokenizer.json",
+      replaced(replaced(files::read(from / "tokenizer.json"), "\"<0x00>\"", "\"<call>\""), "\"added_tokens\": [",
+               R"("added_tokens": [{"id": 3, "content": "<call>", "single_word": false, "lstrip": false,
+                           "rstrip": false, "normalized": false, "special": true}, )"));
+  ASSERT_EQ(own.load("plain", "one").status, 200);
+  ASSERT_EQ(own.load("own", "two").status, 200);
+  const auto tokens = [&](const char* model) {
+    const Reply reply = own.server.post("/tokenize", str(R"({"prompt": "a <call>", "model": ")", model, "\"}"));
+    return to_json(*reply.json().find("tokens"));
+  };
+  EXPECT_EQ(tokens("own"), "[1,261,410,3]");
+  EXPECT_NE(tokens("plain"), tokens("own"));
+  const auto rendered = [&](const char* model) {
+    const Reply reply = own.server.post(
+        "/apply-template", str(R"({"messages": [{"role": "user", "content": "hi"}], "model": ")", model, "\"}"));
+    return reply.json().find("prompt")->scalar;
+  };
+  EXPECT_EQ(rendered("own"), "<hi>");
+  EXPECT_NE(rendered("plain"), "<hi>");
+}
+
 TEST(AdapterRoutes, StayBelowTheFolderOfAdapters) {
   const AdapterServer own;
   for (const std::string& path :

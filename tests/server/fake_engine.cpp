@@ -101,6 +101,7 @@ int64_t FakeEngine::load_adapter(const std::string& name, const std::filesystem:
   if (!files::is_file(folder / "adapter_config.json"))
     refuse((folder / "adapter_config.json").string(), folder.string() + " has no adapter", "give another folder");
   adapters_[name] = {.name = name, .folder = folder, .version = ++versions_};
+  if (text::Tokenizer::exists(folder)) adapters_[name].tokenizer = text::Tokenizer::load(folder);
   return versions_;
 }
 
@@ -265,6 +266,13 @@ std::vector<Value> Reply::events() const {
   return out;
 }
 
+static std::unique_ptr<server::KeyStore> keys_of(const server::ServeConfig& config) {
+  if (!config.admin_key) return nullptr;
+  server::KeyStoreOptions options;
+  options.admin_key = config.admin_key;
+  return std::make_unique<server::KeyStore>(std::move(options));
+}
+
 FakeServer::FakeServer(FakeEngine::Answer answer, const std::function<void(server::ServeConfig&)>& change_config,
                        const std::function<void(server::ServedModel&)>& change_model)
     : config(changed(change_config)),
@@ -273,7 +281,8 @@ FakeServer::FakeServer(FakeEngine::Answer answer, const std::function<void(serve
             .overload_message = config.overload_message,
             .log_prompts = config.log_prompts}),
       encodes({.max_requests = config.max_waiting_requests.value_or(0)}),
-      api(config, nullptr, models) {
+      keys(keys_of(config)),
+      api(config, keys.get(), models) {
   log::set_sink([](log::Level, std::string_view) {});
   server::ServedModel model{.id = "tiny", .created = 5, .max_model_len = 512, .root = "dir"};
   model.engine = engine;

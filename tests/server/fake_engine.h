@@ -15,6 +15,7 @@
 #include "easydel/base/document.h"
 #include "easydel/server/encode_queue.h"
 #include "easydel/server/http_server.h"
+#include "easydel/server/key_store.h"
 #include "easydel/server/response_store.h"
 #include "easydel/server/route_context.h"
 #include "server/client.h"
@@ -119,6 +120,7 @@ class FakeServer {
   server::ResponseStore responses;
   server::AnswerJobs jobs;
   server::EncodeQueue encodes;
+  std::unique_ptr<server::KeyStore> keys;  // null: the configuration has no admin_key
   server::Api api;
   std::unique_ptr<server::HttpServer> http;
 };

@@ -8,6 +8,9 @@
 namespace easydel::test {
 namespace {
 
+constexpr const char* admin_key = "an-administrators-key";
+constexpr const char* as_admin = "Authorization: Bearer an-administrators-key\r\n";
+
 struct WeightsServer {
   WeightsServer() {
     for (const char* name : {"all/second", "all/third", "other"}) {
@@ -17,14 +20,16 @@ struct WeightsServer {
     files::make_directories(folder / "all/empty");
     files::link(folder / "other", folder / "all/out");
   }
-  Reply change(const std::string& body) const { return server.post("/v1/admin/weights", body); }
+  Reply change(const std::string& body) const { return server.post("/v1/admin/weights", body, as_admin); }
   std::string fingerprint() const {
     return server.get("/v1/models").json().find("data")->items[0].find("fingerprint")->scalar;
   }
 
   TemporaryFolder folder;
   FakeServer server{random_answer,
-                    [this](server::ServeConfig& config) { config.weights_dir = (folder / "all").string(); },
+                    [this](server::ServeConfig& config) {
+                      config.weights_dir = (folder / "all").string(), config.admin_key = admin_key;
+                    },
                     [](server::ServedModel& model) { model.fingerprint = "first"; }};
 };
 
@@ -90,8 +95,10 @@ TEST(WeightsRoute, RefusesWithOneClearError) {
   EXPECT_EQ(own.change(R"({"path": "second", "model": "nobody"})").status, 404);
   EXPECT_EQ(own.change(R"({"path": "second\u0000"})").error("message"), "path: is not a folder");
   EXPECT_EQ(own.change("{}").error("message"), "path: is missing (expected a string)");
-  const FakeServer closed;
-  const Reply refused = closed.post("/v1/admin/weights", R"({"path": "second"})");
+  // Others than administrators do not find the route.
+  EXPECT_EQ(own.server.post("/v1/admin/weights", R"({"path": "second"})").status, 401);
+  const FakeServer closed(random_answer, [](server::ServeConfig& config) { config.admin_key = admin_key; });
+  const Reply refused = closed.post("/v1/admin/weights", R"({"path": "second"})", as_admin);
   EXPECT_EQ(refused.status, 403);
   EXPECT_EQ(refused.error("code"), "weights_disabled");
   EXPECT_EQ(refused.error("message"), "This server takes no weights from requests (set serve.weights_dir).");

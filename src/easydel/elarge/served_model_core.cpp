@@ -13,7 +13,6 @@
 #include "easydel/hub/resolve.h"
 #include "easydel/models/model.h"
 #include "easydel/server/route_context.h"
-#include "easydel/text/chat_capabilities.h"
 
 namespace easydel::elarge {
 namespace {
@@ -115,16 +114,8 @@ server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,
   out.defaults = generation::generation_config(model.folder());
   out.config = config.esurge;
   out.engine = std::make_shared<EngineBehindServer>(std::move(engine), config);
-  out.tokenizer = std::move(tokenizer);
-  if (!out.tokenizer) return out;
-  out.special_texts = std::make_shared<const std::vector<std::string>>(server::special_texts(*out.tokenizer));
-  const std::optional<std::string> chat_template = out.tokenizer->chat_template();
-  if (!chat_template) return out;
-  out.renderer = std::make_shared<const text::ChatRenderer>(out.tokenizer);
-  out.takes_content_parts = text::capabilities_of(text::ChatTemplate(*chat_template)).content_parts;
-  out.format = text::detect_output_format(*chat_template, model.model_type());
-  if (config.esurge.tool_parser) out.format.tools = *config.esurge.tool_parser;
-  if (config.esurge.reasoning_parser) out.format.reasoning = *config.esurge.reasoning_parser;
+  out.model_type = model.model_type();
+  if (tokenizer) server::set_tokenizer(out, std::move(tokenizer));
   return out;
 }
 

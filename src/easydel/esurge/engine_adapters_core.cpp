@@ -4,9 +4,26 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/log.h"
 #include "easydel/esurge/step_engine_parts.h"
 
 namespace easydel::esurge {
+namespace {
+
+// Read from the same tokenizer.json, with the same template and special tokens. Others are taken for different ones,
+// which gives the same answers.
+bool is_same(const text::Tokenizer& a, const text::Tokenizer& b) {
+  const auto vocabulary = [](const text::Tokenizer& of) {
+    const auto& all = of.files();
+    const auto at = std::ranges::find(all, "tokenizer.json", [](const auto& file) { return file.filename(); });
+    return at == all.end() ? std::string() : files::read(*at);
+  };
+  const std::string file = vocabulary(a);
+  return !file.empty() && file == vocabulary(b) && a.chat_template() == b.chat_template() && a.bos_id() == b.bos_id() &&
+         a.eos_id() == b.eos_id() && a.pad_id() == b.pad_id();
+}
+
+}  // namespace
 
 models::Adapters& StepEngine::Parts::adapters_of_model() {
   const std::lock_guard lock(mutex);
@@ -14,17 +31,42 @@ models::Adapters& StepEngine::Parts::adapters_of_model() {
   return *adapters;
 }
 
-void StepEngine::Parts::choose_adapter(LiveRequest& request, SchedulerRequest& scheduled) const {
-  const std::optional<std::string>& name = request.prepared.request.sampling.adapter;
-  if (!name) return;
+StepEngine::Parts::ChosenAdapter StepEngine::Parts::choose_adapter(const std::optional<std::string>& name) const {
+  ChosenAdapter out{nullptr, {setup.tokenizer, preparer}};
+  if (!name) return out;
+  const std::lock_guard lock(mutex);
   if (!adapters) refuse("adapter", str("'", *name, "' is not loaded"), "load it, or leave the key out");
-  request.adapter = adapters->get(*name, "adapter");
-  scheduled.root.adapter = *name;
+  out.adapter = adapters->get(*name, "adapter");
+  const auto own = adapter_texts.find(out.adapter->version());
+  if (own != adapter_texts.end()) out.text = own->second;
+  return out;
+}
+
+void StepEngine::Parts::use_adapter(LiveRequest& request, SchedulerRequest& scheduled,
+                                    std::shared_ptr<const nn::LoadedAdapter> adapter) const {
+  if (!adapter) return;
+  request.adapter = std::move(adapter);
+  scheduled.root.adapter = request.adapter->name();
   scheduled.root.adapter_version = int64_t(request.adapter->version());
   if (request.fingerprint.empty()) return;
   const auto digest = adapter_digests.find(request.adapter->version());
   request.fingerprint +=
       digest != adapter_digests.end() ? str("+", digest->second) : str("+version_", request.adapter->version());
+}
+
+std::optional<StepEngine::Parts::AdapterText> StepEngine::Parts::adapter_text(
+    const std::string& name, const std::filesystem::path& folder) const {
+  if (!text::Tokenizer::exists(folder)) return std::nullopt;
+  std::optional<std::string> chat_template = setup.chat_template;
+  if (!chat_template && setup.tokenizer && setup.tokenizer->chat_template_is_given())
+    chat_template = setup.tokenizer->chat_template();
+  auto own = text::Tokenizer::load(folder, chat_template);
+  if (setup.tokenizer && is_same(*own, *setup.tokenizer)) return std::nullopt;
+  if (const int64_t limit = own->id_limit(); limit > info.vocabulary)
+    log::warning("esurge: the tokenizer of the adapter '", name, "' has ", limit - info.vocabulary,
+                 " ids more than the model's vocabulary, such as that of '", own->token_of(TokenId(limit - 1)),
+                 "'; requests that need them are refused");
+  return AdapterText{own, make_preparer(own)};
 }
 
 void StepEngine::Parts::refuse_adapters() const {
@@ -38,17 +80,24 @@ void StepEngine::Parts::refuse_adapters() const {
 int64_t StepEngine::load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace) {
   Parts& p = *parts_;
   models::Adapters& adapters = p.adapters_of_model();
+  auto own_text = p.adapter_text(name, folder);
+  const models::Adapters::Loaded before = adapters.find(name);
   const models::Adapters::Loaded loaded = replace ? adapters.replace(name, folder) : adapters.add(name, folder);
   const std::string digest = files::sha256(files::sha256_of_file(folder / "adapter_config.json") +
                                            files::sha256_of_file(folder / "adapter_model.safetensors"));
   const std::lock_guard lock(p.mutex);
   p.adapter_digests[loaded->version()] = digest.substr(0, 16);
+  if (before) p.adapter_texts.erase(before->version());
+  if (own_text) p.adapter_texts[loaded->version()] = std::move(*own_text);
   return int64_t(loaded->version());
 }
 
 void StepEngine::unload_adapter(const std::string& name) {
   models::Adapters& adapters = parts_->adapters_of_model();
+  const models::Adapters::Loaded before = adapters.find(name);
   adapters.remove(name);
+  const std::lock_guard lock(parts_->mutex);
+  if (before) parts_->adapter_texts.erase(before->version());
 }
 
 std::vector<AdapterInfo> StepEngine::adapters() const {
@@ -57,7 +106,9 @@ std::vector<AdapterInfo> StepEngine::adapters() const {
   std::vector<AdapterInfo> out;
   if (!p.adapters) return out;
   for (const models::Adapters::Info& one : p.adapters->list()) {
-    AdapterInfo& info = out.emplace_back(AdapterInfo{one.name, one.folder, int64_t(one.version), one.r, 0});
+    AdapterInfo& info = out.emplace_back(AdapterInfo{one.name, one.folder, int64_t(one.version), one.r, 0, nullptr});
+    if (const auto own = p.adapter_texts.find(one.version); own != p.adapter_texts.end())
+      info.tokenizer = own->second.tokenizer;
     for (const auto& [id, request] : p.live)
       info.requests += request->adapter && request->adapter->version() == one.version;
   }

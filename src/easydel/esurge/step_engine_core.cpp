@@ -72,14 +72,20 @@ PoolingRules pooling_of(const EngineSetup& setup, const EngineOptions& options, 
 
 }  // namespace
 
+std::shared_ptr<const RequestPreparer> StepEngine::Parts::make_preparer(
+    std::shared_ptr<const text::Tokenizer> tokenizer) const {
+  return std::make_shared<const RequestPreparer>(
+      std::move(tokenizer), setup.config, options.max_model_len, runner.facts().vocabulary,
+      generation::generation_config(setup.model->folder()), setup.chat_template, models::pass_dependence(*setup.model),
+      pooling_of(setup, options, runner));
+}
+
 StepEngine::Parts::Parts(EngineSetup given)
     : setup(std::move(given)),
       runner(*setup.model, setup.config.page_size, setup.pools_only),
       draft(setup.draft ? std::make_unique<DraftModel>(setup.draft, setup.config.page_size) : nullptr),
       options(options_of(setup, runner, draft.get(), draft_budget)),
-      preparer(setup.tokenizer, setup.config, options.max_model_len, runner.facts().vocabulary,
-               generation::generation_config(setup.model->folder()), setup.chat_template,
-               models::pass_dependence(*setup.model), pooling_of(setup, options, runner)),
+      preparer(make_preparer(setup.tokenizer)),
       scheduler(options.scheduler, options.layout, options.budget) {
   if (draft) draft->reserve(draft_budget);
   info.name = setup.config.esurge_name.value_or(setup.model->folder().filename().string());
@@ -152,20 +158,21 @@ EngineInfo StepEngine::info() const {
 RequestId StepEngine::add(Request request, OnOutput on_output) {
   Parts& p = *parts_;
   try {
-    PreparedRequest prepared = p.preparer.prepare(std::move(request));
+    const auto chosen = p.choose_adapter(request.sampling.adapter);
+    PreparedRequest prepared = chosen.text.preparer->prepare(std::move(request));
     // Before there is anything of each answer.
     if (const int64_t most = p.options.scheduler.max_num_seqs; prepared.scheduled.choices > most)
       refuse("n", str(prepared.scheduled.choices, " choices are more than esurge.max_num_seqs ", most),
              "ask for fewer choices, or raise esurge.max_num_seqs");
     const double now = p.now();
     if (const auto seconds = prepared.request.sampling.timeout_seconds) prepared.scheduled.deadline = now + *seconds;
-    auto live = std::make_shared<LiveRequest>(0, std::move(prepared), std::move(on_output), p.setup.tokenizer,
+    auto live = std::make_shared<LiveRequest>(0, std::move(prepared), std::move(on_output), chosen.text.tokenizer,
                                               p.info.vocabulary, p.drafts, p.setup.config.sampler_metrics, now);
     const std::lock_guard lock(p.mutex);
     if (!p.lost.empty()) refuse("esurge", p.lost, "start all ranks again");
     SchedulerRequest scheduled = live->prepared.scheduled;
     live->fingerprint = p.info.fingerprint;
-    p.choose_adapter(*live, scheduled);
+    p.use_adapter(*live, scheduled, chosen.adapter);
     p.choose_part(*live, scheduled);
     live->id = p.scheduler.add(scheduled);
     if (live->guided) p.add_negative(live, std::move(scheduled));

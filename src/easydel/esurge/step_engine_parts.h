@@ -106,18 +106,33 @@ struct StepEngine::Parts {
 
   // Made when they are first asked for. UserError: the model cannot have any.
   models::Adapters& adapters_of_model();
-  // UserError: its adapter is not loaded.
   void refuse_adapters() const;  // UserError: some are loaded, or are still used
-  void choose_adapter(LiveRequest& request, SchedulerRequest& scheduled) const;
+  struct AdapterText {
+    std::shared_ptr<const text::Tokenizer> tokenizer;
+    std::shared_ptr<const RequestPreparer> preparer;
+  };
+  struct ChosenAdapter {
+    std::shared_ptr<const nn::LoadedAdapter> adapter;  // null: none
+    AdapterText text;                                  // of the engine or the adapter
+  };
+  // UserError: it is not loaded. Takes the lock.
+  ChosenAdapter choose_adapter(const std::optional<std::string>& name) const;
+  // Under the lock.
+  void use_adapter(LiveRequest& request, SchedulerRequest& scheduled,
+                   std::shared_ptr<const nn::LoadedAdapter> adapter) const;
   // Of several data parts that with the fewest sequences, then with the fewest tokens of prompts. Under the lock.
   void choose_part(LiveRequest& request, SchedulerRequest& scheduled) const;
+  // Of the folder of an adapter; nothing: it has none, or the engine's. UserError: it cannot be read.
+  std::optional<AdapterText> adapter_text(const std::string& name, const std::filesystem::path& folder) const;
+
+  std::shared_ptr<const RequestPreparer> make_preparer(std::shared_ptr<const text::Tokenizer> tokenizer) const;
 
   EngineSetup setup;
   ModelRunner runner;
   std::unique_ptr<DraftModel> draft;  // null: there is none, or it failed
   CacheBudget draft_budget;
   EngineOptions options;
-  RequestPreparer preparer;
+  std::shared_ptr<const RequestPreparer> preparer;
   EngineInfo info;
   DraftOptions drafts;
   const Clock::time_point began = Clock::now();
@@ -131,6 +146,7 @@ struct StepEngine::Parts {
   StepCounts counts;
   std::unique_ptr<models::Adapters> adapters;       // null: none was ever loaded
   std::map<uint64_t, std::string> adapter_digests;  // of folders, by version
+  std::map<uint64_t, AdapterText> adapter_texts;    // by version, of those that have their own
   bool aborted = false;                             // outputs are due
   bool paused = false;
   bool draft_pages_due = false;  // to be given up

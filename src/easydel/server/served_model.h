@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -59,6 +60,7 @@ struct ServedModel {
   std::string root = {};     // the folder or name that it was loaded from
   std::string parent = {};   // of an adapter: its base model; empty: none
   std::string adapter = {};  // that the engine answers with; empty: none
+  std::string model_type = {};
   std::string fingerprint = {};
   int64_t weights = 0;  // number of those that have the fingerprint (esurge::HeldWeights)
   int64_t pages = 0;    // of the KV cache
@@ -75,7 +77,10 @@ struct ServedModel {
   esurge::EsurgeConfig config = {};  // the rules of the context and the number of sequences
 };
 
-// The model with one of its adapters, whose name it has.
+// Texts are read and written with this tokenizer; its chat template renders conversations.
+void set_tokenizer(ServedModel& model, std::shared_ptr<const text::Tokenizer> tokenizer);
+
+// The model with one of its adapters, whose name it has, and the adapter's tokenizer if it has its own.
 ServedModel with_adapter(const ServedModel& model, const esurge::AdapterInfo& adapter);
 
 // The models that are there by now. Thread-safe.
@@ -94,8 +99,16 @@ class ModelList {
   std::shared_ptr<const ServedModel> find(const std::optional<std::string>& name) const;
 
  private:
+  std::shared_ptr<const ServedModel> adapted(const std::shared_ptr<const ServedModel>& model,
+                                             const esurge::AdapterInfo& adapter) const;
+
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const ServedModel>> models_;
+  // Adapters with tokenizers of their own, by their versions: a template is read once. The model is that of the entry.
+  struct Adapted {
+    std::shared_ptr<const ServedModel> model, adapted;
+  };
+  mutable std::map<int64_t, Adapted> adapted_;
 };
 
 }  // namespace easydel::server
