@@ -163,7 +163,8 @@ struct ByteLoops {
       const int64_t c = column + v * width;
       at[v] = c / tile_columns * tile + c % tile_columns * 4;
     }
-    constexpr int unrolled = 8;  // a block has 8 or 16 steps
+    // A block has 8 or 16 steps. Few rows wait for memory: then far prefetches and near reads have to alternate.
+    constexpr int unrolled = rows < 12 ? 2 : 8;
     for (int64_t k0 = 0; k0 < k; k0 += block, w += 2 * tile)
       for (int64_t j = 0; j < block; j += 4 * unrolled, x += 4 * unrolled) {
 #pragma GCC unroll 8
