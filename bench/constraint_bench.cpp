@@ -1,7 +1,8 @@
 // Masks of constrained output: constraint_bench --tokenizer FOLDER [--pairs 5]. Seconds to compile a schema of 4 KB,
 // and of the masks before the tokens of a text that follows it and of the same text once more, for a vocabulary of 128k
-// (Llama 3's tokenizer). With the Python of EASYDEL_PEER_PYTHON, in turns with xgrammar, which gets the same schema,
-// vocabulary and tokens (bench/constraint_peer.py).
+// (Llama 3's tokenizer); and of those of a constraint that has learned ahead, as the engine lets it while the first
+// pass runs. With the Python of EASYDEL_PEER_PYTHON, in turns with xgrammar, which gets the same schema, vocabulary and
+// tokens (bench/constraint_peer.py).
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -59,6 +60,7 @@ std::string instance_of(const std::string& salt) {
 struct Seconds {
   double compile = 0;
   std::vector<double> masks, again;  // of the first text under the constraint; of one more
+  double ahead = 0;
 };
 
 double at_share(std::vector<double> values, double share) {
@@ -67,12 +69,17 @@ double at_share(std::vector<double> values, double share) {
 }
 
 Seconds ours(const std::string& schema, const std::vector<text::TokenId>& tokens,
-             const std::shared_ptr<const TokenBytes>& vocabulary) {
+             const std::shared_ptr<const TokenBytes>& vocabulary, bool ahead) {
   Seconds out;
   const auto begin = Clock::now();
   const auto constraint = std::make_shared<const Constraint>(
       compile(Language{.kind = Language::Kind::json_schema, .source = schema}), vocabulary);
   out.compile = seconds_since(begin);
+  if (ahead) {
+    const auto start = Clock::now();
+    Matcher(constraint, text::TextPlace::inside).learn_ahead(false);
+    out.ahead = seconds_since(start);
+  }
   std::vector<MaskWord> mask(mask_words(vocabulary->size()));
   for (std::vector<double>* const masks : {&out.masks, &out.again}) {
     Matcher matcher(constraint);
@@ -109,11 +116,13 @@ int main_of(int count, char** values) {
   Scratch scratch;
   Peer peer("constraint_peer.py", {folder});
   if (!peer) std::printf("no peer: EASYDEL_PEER_PYTHON names no Python with xgrammar\n");
-  std::vector<double> compile[2], median[2], late[2], most[2], all[2], again[2], again_late[2];
+  std::vector<double> compile[2], median[2], late[2], most[2], all[2], again[2], again_late[2], ahead, ahead_median,
+      ahead_late;
   for (int pair = 0; pair < pairs; ++pair) {
     const std::string salt(1, char('a' + pair)), schema = schema_of(salt);
     const std::vector<text::TokenId> tokens = tokenizer->encode(instance_of(salt), {.add_special_tokens = false});
-    Seconds sides[2] = {ours(schema, tokens, vocabulary), {}};
+    Seconds sides[2] = {ours(schema, tokens, vocabulary, false), {}};
+    const Seconds prepared = ours(schema, tokens, vocabulary, true);
     if (peer) {
       Value request = Value::map(), ids = Value::list();
       for (const text::TokenId id : tokens) ids.items.push_back(Value::integer(id));
@@ -125,6 +134,8 @@ int main_of(int count, char** values) {
       const auto middle = numbers.begin() + 1 + int64_t(tokens.size());
       sides[1] = {numbers[0], {numbers.begin() + 1, middle}, {middle, numbers.end()}};
     }
+    ahead.push_back(1e3 * prepared.ahead), ahead_median.push_back(1e6 * at_share(prepared.masks, 0.5));
+    ahead_late.push_back(1e6 * at_share(prepared.masks, 0.99));
     for (int side = 0; side < (peer ? 2 : 1); ++side) {
       const Seconds& own = sides[side];
       double sum = own.compile;
@@ -140,6 +151,9 @@ int main_of(int count, char** values) {
   print("mask, median", median[0], median[1], "us");
   print("mask, p99", late[0], late[1], "us");
   print("mask, the slowest", most[0], most[1], "us");
+  print("learning ahead", ahead, {}, "ms");
+  print("then a mask, median", ahead_median, median[1], "us");
+  print("then a mask, p99", ahead_late, late[1], "us");
   print("of a second text, median", again[0], again[1], "us");
   print("of a second text, p99", again_late[0], again_late[1], "us");
   print("compile and all masks", all[0], all[1], "ms");

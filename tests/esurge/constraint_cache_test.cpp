@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "support/data.h"
 
 namespace easydel::test {
@@ -47,6 +50,14 @@ TEST(ConstraintCache, ForgetsWhatWasUsedLeastRecently) {
   EXPECT_EQ(cache.get({Kind::regex, "a{1}"}, ends), a) << "it was used after b";
   EXPECT_NE(cache.get({Kind::regex, "b{1}"}, ends), b) << "compiled again; who has the first one keeps it";
   EXPECT_LE(cache.bytes(), 3 * one.bytes() + one.bytes() / 2);
+}
+
+TEST(ConstraintCache, LearnsAheadOfTheFirstText) {
+  ConstraintCache cache = cache_of(64 << 20);
+  const auto constraint = cache.get({Kind::json_object}, ends);
+  for (int i = 0; i < 3000 && constraint->known_states() == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_GT(constraint->known_states(), 0u);
 }
 
 TEST(ConstraintCache, KeepsNothingOfWhatCannotBeCompiled) {

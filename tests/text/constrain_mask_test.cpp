@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
@@ -116,8 +118,34 @@ TEST(ConstrainMask, HasExactlyTheTokensThatLeadOn) {
     for (const Language& language : languages) {
       const auto constraint = std::make_shared<const Constraint>(compile(language), tokens);
       for (int i = 0; i < 2; ++i) walk(constraint, random, true, 40);
+      const auto prepared = std::make_shared<const Constraint>(compile(language), tokens);
+      Matcher(prepared, TextPlace::inside).learn_ahead(false, 0.02);
+      EXPECT_GT(prepared->known_states(), 0u);
+      walk(prepared, random, true, 40);
     }
   }
+}
+
+TEST(ConstrainMask, IsTheSameWhileAnotherThreadLearnsAhead) {
+  const auto tokens = tokens_of(load("cl100k.json.gz"));
+  std::mt19937 random(6);
+  for (int i = 0; i < 3; ++i) {
+    const auto constraint = std::make_shared<const Constraint>(compile({Kind::json_object}), tokens);
+    std::atomic<bool> stop = false;
+    std::thread other([&] { Matcher(constraint, TextPlace::inside).learn_ahead(stop, 10); });
+    walk(constraint, random, true, 20);
+    stop = true;
+    other.join();
+  }
+}
+
+TEST(ConstrainMask, LearnsNothingAheadOnceItIsToStop) {
+  const auto constraint =
+      std::make_shared<const Constraint>(compile({Kind::json_object}), tokens_of(load("cl100k.json.gz")));
+  Matcher(constraint).learn_ahead(true);
+  EXPECT_EQ(constraint->known_states(), 0u);
+  Matcher(constraint).learn_ahead(false, 0);
+  EXPECT_EQ(constraint->known_states(), 0u);
 }
 
 std::string random_schema(std::mt19937& random, int depth = 0) {

@@ -47,6 +47,7 @@ ConstraintCache::Constraint ConstraintCache::get(const Language& language, const
   entries_.push_front({key, constraint, bytes});
   by_key_.emplace(std::move(key), entries_.begin());
   bytes_ += bytes;
+  learning_.add(constraint);
   while (bytes_ > max_bytes_ && entries_.size() > 1) {
     bytes_ -= entries_.back().bytes;
     by_key_.erase(entries_.back().key);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "easydel/esurge/learning_thread.h"
 #include "easydel/text/constrain/constraint.h"
 
 namespace easydel::esurge {
@@ -46,6 +47,7 @@ class ConstraintCache {
   std::list<Entry> entries_;  // the most recently used first
   std::map<std::string, std::list<Entry>::iterator> by_key_;
   size_t bytes_ = 0;
+  LearningThread learning_;  // of each new constraint
 };
 
 }  // namespace easydel::esurge

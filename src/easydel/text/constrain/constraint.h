@@ -42,6 +42,7 @@ class Constraint {
 
   const Automaton& automaton() const { return *automaton_; }
   const TokenBytes& tokens() const { return *tokens_; }
+  size_t known_states() const;  // that masks no longer wait for
 
  private:
   friend class Matcher;
@@ -63,6 +64,10 @@ class Matcher {
   void fill(std::span<MaskWord> mask);
   // The same by a walk over the whole vocabulary, without what is known of states; for tests.
   void fill_plainly(std::span<MaskWord> mask);
+  // Finds what the states of the constraint allow before a text reaches them, so that fill() waits for nothing: states
+  // in the order in which texts come to them, until it took `seconds` of this thread's time or `stop` is set. Changes
+  // no mask; other matchers of the constraint may be at work.
+  void learn_ahead(const std::atomic<bool>& stop, double seconds = 0.2);
   // The token becomes part of the text. False: it is not allowed, and nothing changes.
   bool accept(TokenId token);
   // Bytes become part of the text, as if tokens had brought them that leave the next one at `next`. False: not allowed;

@@ -37,8 +37,9 @@ class Work {
     spend(count);
   }
 
- private:
   static double thread_seconds();  // CPU time of this thread: a busy machine does not shorten the budget
+
+ private:
   void look();
   [[noreturn]] static void refuse_states();
 

@@ -82,11 +82,51 @@ Constraint::Constraint(std::shared_ptr<const Automaton> automaton, std::shared_p
     : automaton_(std::move(automaton)), tokens_(std::move(tokens)), store_(std::make_unique<Store>()) {}
 Constraint::~Constraint() = default;
 
+size_t Constraint::known_states() const {
+  const std::lock_guard lock(store_->mutex);
+  return store_->known[0].size() + store_->known[1].size() + store_->known[2].size();
+}
+
 Matcher::Matcher(std::shared_ptr<const Constraint> constraint, TextPlace place)
     : constraint_(std::move(constraint)),
       stacks_(constraint_->automaton()),
       position_(stacks_.begin()),
       place_(constraint_->tokens().canonical(place)) {}
+
+void Matcher::learn_ahead(const std::atomic<bool>& stop, double seconds) {
+  const Automaton& automaton = constraint_->automaton();
+  const double end = Work::thread_seconds() + seconds;
+  // All states together are expensive, so those that are alike are looked at once.
+  auto alike = representatives(automaton, constraint_->tokens().trie(place_).depth());
+  {
+    Constraint::Store& store = *constraint_->store_;
+    const std::lock_guard lock(store.mutex);
+    if (store.representative.empty()) store.representative = std::move(alike);
+  }
+  std::vector<bool> seen(automaton.state_count());
+  std::vector<StateId> queue;
+  const auto add = [&](StateId state) {
+    if (!seen[state]) seen[state] = true, queue.push_back(state);
+  };
+  add(automaton.rule(automaton.root()).start);
+  for (size_t i = 0; i < queue.size(); ++i) {
+    for (const Automaton::Edge& edge : automaton.edges(queue[i])) add(edge.to);
+    for (const Automaton::Call& call : automaton.calls(queue[i])) add(automaton.rule(call.rule).start), add(call.to);
+  }
+  // Most states take microseconds each: those that few bytes lead on from come first.
+  const auto is_cheap = [&](StateId state) {
+    constexpr size_t few_bytes = 16;
+    size_t bytes = 0;
+    for (const Automaton::Edge& edge : automaton.edges(state)) bytes += size_t(edge.last) - edge.first + 1;
+    for (const Automaton::Call& call : automaton.calls(state)) bytes += automaton.rule(call.rule).first.count();
+    return bytes <= few_bytes;
+  };
+  std::ranges::stable_partition(queue, is_cheap);
+  for (const StateId state : queue) {
+    if (stop || Work::thread_seconds() > end) return;
+    if (!automaton.state(state).ends) known(state);
+  }
+}
 
 bool Matcher::is_free() const {
   return std::ranges::any_of(position_.configs,
