@@ -5,6 +5,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <memory>
 #include <vector>
 
 #include "easydel/tensor/random.h"
@@ -118,6 +120,60 @@ TEST(LowRank, OverwritesOnlyWhatNobodyElseHolds) {
         const bool takes_any_layout = rank <= 16;
         EXPECT_TRUE(!takes_any_layout || add_low_rank(before.t().contiguous().t(), x, a, b, 2, forms).equal(sum));
       }
+}
+
+TEST(LowRank, OfSeveralAdaptersAtOnceHasTheBitsOfEach) {
+  const at::NoGradGuard no_gradient;
+  constexpr int64_t tokens = 120, in = 96, out = 70, adapters = 3;
+  // Some rows have none, and some adapters more rows than a task.
+  const std::vector<std::array<int64_t, 2>> rows = {{2, 3}, {3, 9}, {11, 110}};
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16})
+    for (const int64_t rank : {1, 3, 8, 16, 32})
+      for (const double scale : {2.0, -0.5}) {
+        SCOPED_TRACE(testing::Message() << type << " " << rank << " " << scale);
+        const LowRankCase given({tokens, in, out, rank});
+        const Tensor x = given.x.to(type), y = given.y.to(type);
+        std::vector<Matrix> a, b;
+        std::vector<std::shared_ptr<const LowRankForms>> forms;
+        std::vector<LowRankRun> runs;
+        Tensor expected = y.clone();
+        for (int64_t i = 0; i < adapters; ++i) {
+          const Tensor own_a = given.a.detach() * (1.0 + 0.25 * double(i)), own_b = given.b.detach() - 0.1 * double(i);
+          a.push_back({own_a, own_a.to(type), nullptr}), b.push_back({own_b, own_b.to(type), nullptr});
+          forms.push_back(low_rank_forms(a.back(), b.back()));
+          const auto [begin, end] = rows[size_t(i)];
+          const double own_scale = scale * double(i + 1);
+          runs.push_back({begin, end, forms.back().get(), own_scale});
+          expected.narrow(0, begin, end - begin)
+              .copy_(add_low_rank(y.narrow(0, begin, end - begin).clone(), x.narrow(0, begin, end - begin), a.back(),
+                                  b.back(), own_scale, forms.back()));
+        }
+        Tensor held = y.clone(), alone = y.clone();
+        const Tensor also = held;
+        EXPECT_TRUE(add_low_ranks(held, x, runs).equal(expected));
+        EXPECT_TRUE(also.equal(y)) << "somebody else holds it";
+        const void* const data = alone.const_data_ptr();
+        const Tensor sum = add_low_ranks(alone, x, runs);
+        EXPECT_TRUE(sum.equal(expected));
+        EXPECT_EQ(sum.const_data_ptr(), data);
+      }
+}
+
+TEST(LowRank, OfSeveralAdaptersIsNotMadeAtOnceIfTheyDiffer) {
+  const at::NoGradGuard no_gradient;
+  const LowRankCase three({9, 64, 48, 3}), many({9, 64, 48, 16}), wide({9, 64, 48, 40});
+  const auto forms = [](const LowRankCase& of) { return low_rank_forms({of.a, of.a, nullptr}, {of.b, of.b, nullptr}); };
+  const auto first = forms(three), second = forms(many), third = forms(wide);
+  Tensor y = three.y.detach().clone();
+  const Tensor before = y.clone(), x = three.x.detach();
+  const auto together = [&](const LowRankForms& one, const LowRankForms& other, double scale) {
+    const LowRankRun runs[] = {{0, 4, &one, 1}, {4, 9, &other, scale}};
+    return add_low_ranks(y, x, runs).defined();
+  };
+  EXPECT_FALSE(together(*first, *second, 1));
+  EXPECT_FALSE(together(*first, *first, -1));
+  EXPECT_FALSE(together(*third, *third, 1));
+  EXPECT_TRUE(y.equal(before));
 }
 
 }  // namespace

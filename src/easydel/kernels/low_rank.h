@@ -2,6 +2,8 @@
 // with any other rows and on any number of threads.
 #pragma once
 
+#include <span>
+
 #include "easydel/kernels/dtype.h"
 #include "easydel/kernels/executor.h"
 #include "easydel/kernels/product.h"
@@ -25,6 +27,19 @@ constexpr bool is_narrow(int64_t rank) { return rank == 2 || rank == 4 || rank =
 // added at the end.
 void narrow_product(Executor& executor, Input x, const float* a, int64_t m, int64_t k, int64_t rank, float factor,
                     float* low);
+
+// Rows of one adapter among those of others.
+struct LowRankRows {
+  int64_t begin = 0, end = 0;
+  const float* a = nullptr;         // [rank, k] as narrow_product() reads it; null: low holds x A^T already
+  const PackedWeight* b = nullptr;  // [n, at most rank], packed in fp32
+  float sign = 1, factor = 1;       // narrow_product()'s factor and add_narrow_product()'s
+};
+
+// out = y + factor * (low B^T) for the rows of each run, which are disjoint, with the bits of narrow_product() and
+// add_narrow_product(), in one set of tasks. low [rows, rank]; out may be y.
+void add_low_ranks(Executor& executor, std::span<const LowRankRows> runs, Input x, int64_t k, float* low, int64_t rank,
+                   Input y, Output out);
 
 // dw [rank, k] = low^T x over m rows, in ascending order.
 void narrow_gradient(Executor& executor, const float* low, Input x, int64_t m, int64_t k, int64_t rank, float* dw);

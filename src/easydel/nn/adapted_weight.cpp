@@ -67,6 +67,11 @@ class LowRankAdapter final : public WeightAdapter {
     const Tensor out = low_rank_(std::move(y), input, pass);
     return adapter_.bias ? out + adapter_.bias.value().to(out.scalar_type()) * adapter_.scale : out;
   }
+  OfLowRank of_low_rank(const Tensor& x, Pass& pass) override {
+    if (at::GradMode::is_enabled() || embedding_ || adapter_.magnitude || adapter_.bias || !dropped(x, pass).is_same(x))
+      return {};
+    return {low_rank_.forms(x, pass), adapter_.scale};
+  }
   // A tied head reads the base by itself, without this adapter, as in PEFT.
   Tensor lookup(const Tensor& y, const Tensor& indices, int64_t padding, Pass& pass) override {
     if (!embedding_) return y;
@@ -255,19 +260,25 @@ Tensor sum_of_panel(const Tensor& base, const Tensor& a, const Tensor& b, double
 
 }  // namespace
 
-Tensor LowRankSum::operator()(Tensor y, const Tensor& x, Pass& pass) {
+std::shared_ptr<const ops::LowRankForms> LowRankSum::forms(const Tensor& x, Pass& pass) {
   const Entry &a = a_.entry(), &b = b_.entry();
-  const auto matrix = [&](const Entry& of) { return of.weight->factors(x, pass).front().weight; };
   if (a.shard.requires_grad() || b.shard.requires_grad()) {
     kept_ = {};
-    return ops::add_low_rank(std::move(y), x, matrix(a), matrix(b), scale_);
+    return nullptr;
   }
+  const auto matrix = [&](const Entry& of) { return of.weight->factors(x, pass).front().weight; };
   const std::array<uint64_t, 2> versions = {a.version, b.version};
   if (!kept_.forms || versions != kept_.versions) {
     kept_ = {matrix(a), matrix(b), nullptr, versions};
     kept_.forms = ops::low_rank_forms(kept_.a, kept_.b);
   }
-  return ops::add_low_rank(std::move(y), x, kept_.a, kept_.b, scale_, kept_.forms);
+  return kept_.forms;
+}
+
+Tensor LowRankSum::operator()(Tensor y, const Tensor& x, Pass& pass) {
+  if (const auto own = forms(x, pass)) return ops::add_low_rank(std::move(y), x, kept_.a, kept_.b, scale_, own);
+  const auto matrix = [&](const Entry& of) { return of.weight->factors(x, pass).front().weight; };
+  return ops::add_low_rank(std::move(y), x, matrix(a_.entry()), matrix(b_.entry()), scale_);
 }
 
 Tensor row_lengths(const Tensor& base, const Tensor& a, const Tensor& b, double scale) {

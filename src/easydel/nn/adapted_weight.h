@@ -38,6 +38,13 @@ class WeightAdapter {
   virtual ~WeightAdapter() = default;
   // y [rows, out]: the base's product of x, with its bias -> with the adapter. What nobody else holds is overwritten.
   virtual Tensor product(Tensor y, const Tensor& x, const Tensor& bias, Pass& pass) = 0;
+  // What product() adds to y if that is a product of low rank in this pass and no more, and its scale; no forms: it is
+  // something else.
+  struct OfLowRank {
+    std::shared_ptr<const ops::LowRankForms> forms;
+    double scale = 1;
+  };
+  virtual OfLowRank of_low_rank(const Tensor&, Pass&) { return {}; }
   // y [tokens, in]: the base's rows of an embedding -> with the adapter.
   virtual Tensor lookup(const Tensor& y, const Tensor& indices, int64_t padding, Pass& pass) = 0;
   // What it adds to Weight::factors; of a weight that replaces the base, its own.
@@ -90,6 +97,8 @@ class LowRankSum {
  public:
   LowRankSum(Parameter a, Parameter b, double scale) : a_(a), b_(b), scale_(scale) {}
   Tensor operator()(Tensor y, const Tensor& x, Pass& pass);
+  // Null while they learn.
+  std::shared_ptr<const ops::LowRankForms> forms(const Tensor& x, Pass& pass);
 
  private:
   struct Kept {

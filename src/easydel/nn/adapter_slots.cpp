@@ -108,8 +108,10 @@ class SlotWeight final : public Weight {
     if (!has_adapters(pass.stream())) return base_->product(x, bias, name, pass);
     const std::vector<Run> runs = runs_of(pass.stream(), index_, x.size(0));
     if (Weight* const one = replacement(runs)) return one->product(x, bias, name, pass);
-    const Tensor y = base_->product(x, bias, name, pass);
-    return is_plain(runs) ? y : joined(runs, y, [&](const Run& run, const Tensor& rows) {
+    Tensor y = base_->product(x, bias, name, pass);
+    if (is_plain(runs)) return y;
+    if (Tensor sum = sum_of(runs, y, x, pass); sum.defined()) return sum;
+    return joined(runs, y, [&](const Run& run, const Tensor& rows) {
       return run.part->weight->product(rows, x.narrow(0, run.begin, run.rows()), bias, pass);
     });
   }
@@ -156,6 +158,19 @@ class SlotWeight final : public Weight {
   // The weight that all rows read instead of the base; null: there is none.
   static Weight* replacement(const std::vector<Run>& runs) {
     return runs.size() == 1 && runs.front().part ? runs.front().part->weight->replacement() : nullptr;
+  }
+
+  // The results of several runs at once, if each adds a product of low rank or nothing; else undefined.
+  static Tensor sum_of(const std::vector<Run>& runs, Tensor& y, const Tensor& x, Pass& pass) {
+    std::vector<ops::LowRankRun> out;
+    std::vector<WeightAdapter::OfLowRank> parts;  // keep their forms
+    for (const Run& run : runs) {
+      if (!run.part) continue;
+      const WeightAdapter::OfLowRank& part = parts.emplace_back(run.part->weight->of_low_rank(x, pass));
+      if (!part.forms) return {};
+      out.push_back({run.begin, run.end, part.forms.get(), part.scale});
+    }
+    return runs.size() < 2 ? Tensor() : ops::add_low_ranks(y, x, out);
   }
 
   AdapterSlots::Slot& slot_;

@@ -7,9 +7,11 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
+#include <vector>
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/accumulation_order.h"
+#include "easydel/kernels/grouped.h"
 #include "easydel/kernels/low_rank.h"
 #include "easydel/kernels/product_layout.h"
 #include "easydel/ops/gradient.h"
@@ -212,9 +214,50 @@ struct Subtraction : torch::autograd::Function<Subtraction> {
 Forms low_rank_forms(const Matrix& a, const Matrix& b) {
   const Tensor weight = exact(b).detach();
   const int64_t rank = narrow_rank(a.compute, a.out());
-  return std::make_shared<LowRankForms>(
-      rank ? padded(exact(a), rank) : Tensor(),
-      tensor::kernels_serve(weight) && b.in() <= max_fused_rank ? panels_of(weight) : nullptr);
+  const bool fused = tensor::kernels_serve(weight) && b.in() <= max_fused_rank;
+  return std::make_shared<LowRankForms>(rank ? padded(exact(a), rank) : Tensor(),
+                                        rank || !fused ? nullptr
+                                        : a.packed     ? a.packed
+                                                       : pack(a.compute),
+                                        fused ? panels_of(weight) : nullptr);
+}
+
+Tensor add_low_ranks(Tensor& y, const Tensor& x, std::span<const LowRankRun> runs) {
+  const LowRankForms& first = *runs.front().forms;
+  const int64_t rank = first.narrow_a.defined() ? first.narrow_a.size(0) : first.a ? first.a->n() : 0;
+  if (rank == 0 || wants_gradient(y, x) || !tensor::kernels_serve(y, x)) return {};
+  const double sign = runs.front().scale < 0 ? 1 : -1;
+  for (const LowRankRun& run : runs) {
+    const LowRankForms& forms = *run.forms;
+    const bool narrow = forms.narrow_a.defined();
+    if (!forms.b || narrow != first.narrow_a.defined() || (run.scale < 0 ? 1 : -1) != sign) return {};
+    if (narrow ? forms.narrow_a.size(0) != rank || x.scalar_type() != at::kBFloat16
+               : !forms.a || forms.a->n() != rank || forms.a->dtype() != first.a->dtype())
+      return {};
+  }
+  const Tensor low = at::empty({x.size(0), rank}, x.options().dtype(at::kFloat));
+  std::vector<kernels::LowRankRows> rows;
+  for (const LowRankRun& run : runs)
+    rows.push_back({run.begin, run.end,
+                    run.forms->narrow_a.defined() ? run.forms->narrow_a.const_data_ptr<float>() : nullptr,
+                    run.forms->b.get(), float(sign), float(-std::fabs(run.scale))});
+  // x A^T, of neighbouring runs at once.
+  for (size_t i = 0, end = 0; !first.narrow_a.defined() && i < runs.size(); i = end) {
+    std::vector<int64_t> begin = {0};
+    std::vector<const kernels::PackedWeight*> packed;
+    for (end = i; end < runs.size() && runs[end].begin == runs[i].begin + begin.back(); ++end)
+      begin.push_back(runs[end].end - runs[i].begin), packed.push_back(runs[end].forms->a.get());
+    const bool wide = first.a->dtype() == kernels::DType::f32;
+    const Tensor from = x.narrow(0, runs[i].begin, begin.back()), to = low.narrow(0, runs[i].begin, begin.back());
+    kernels::grouped_product(
+        executor(), begin, {.n = rank, .k = x.size(1), .dtype = first.a->dtype(), .packed = packed}, input_of(from),
+        output_of(to), nullptr, wide ? kernels::AccumulationOrder::fp32_chain : kernels::bf16_order());
+    to.mul_(sign);
+  }
+  const Tensor out = is_alone(y) ? y : y.clone(at::MemoryFormat::Contiguous);
+  kernels::add_low_ranks(executor(), rows, input_of(x), x.size(1), low.data_ptr<float>(), rank, input_of(out),
+                         output_of(out));
+  return out;
 }
 
 Tensor add_low_rank(Tensor y, const Tensor& x, const Matrix& a, const Matrix& b, double scale, const Forms& forms) {

@@ -1,6 +1,9 @@
 // What an adapter of low rank adds to a product (LoRA, arXiv:2106.09685).
 #pragma once
 
+#include <memory>
+#include <span>
+
 #include "easydel/ops/product.h"
 #include "easydel/tensor/torch.h"
 
@@ -8,7 +11,9 @@ namespace easydel::ops {
 
 // What add_low_rank reads of a and b, made once for an adapter that stays as it is.
 struct LowRankForms {
-  Tensor narrow_a;                                 // fp32, with rows of zeros; undefined if the rank is not narrow
+  Tensor narrow_a;  // fp32, with rows of zeros; undefined if the rank is not narrow
+  // Null if kernels do not support it, or if narrow_a is read.
+  std::shared_ptr<const kernels::PackedWeight> a;
   std::shared_ptr<const kernels::PackedWeight> b;  // null if kernels do not support it
 };
 std::shared_ptr<const LowRankForms> low_rank_forms(const Matrix& a, const Matrix& b);
@@ -20,6 +25,18 @@ std::shared_ptr<const LowRankForms> low_rank_forms(const Matrix& a, const Matrix
 // overwritten. `forms`: low_rank_forms(a, b), made by the call if null.
 Tensor add_low_rank(Tensor y, const Tensor& x, const Matrix& a, const Matrix& b, double scale,
                     const std::shared_ptr<const LowRankForms>& forms = nullptr);
+
+// Rows [begin, end) and the adapter that they have: what low_rank_forms() made of it.
+struct LowRankRun {
+  int64_t begin = 0, end = 0;
+  const LowRankForms* forms = nullptr;
+  double scale = 1;
+};
+
+// add_low_rank() of the rows of each run, with its bits, in two sets of tasks for all of them. Runs are disjoint and
+// ascend; other rows stay as they are. A y that nobody else holds is overwritten. Undefined: kernels do not take these
+// together (other ranks or dtypes), or something wants a gradient; then y is as it was.
+Tensor add_low_ranks(Tensor& y, const Tensor& x, std::span<const LowRankRun> runs);
 
 // y - scale * x, rounded once, of equal shapes [tokens, size] and dtypes; a row does not depend on the others. With
 // x = +0 the result has y's bits.
