@@ -1,9 +1,14 @@
 // The copies of a weight that products read: when they are created, packed and released.
 #include "easydel/nn/weight_forms.h"
 
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include "easydel/base/files.h"
+#include "easydel/nn/weight.h"
 #include "nn/built.h"
+#include "support/data.h"
 
 namespace easydel::nn {
 namespace {
@@ -42,6 +47,31 @@ TEST(WeightForms, ArePackedAtTheSecondUse) {
   const auto packed = entry.forms->matrix(Pass()).packed;
   EXPECT_NE(packed, nullptr);
   EXPECT_EQ(entry.forms->matrix(Pass()).packed, packed);
+}
+
+// What was written to the memory of a file shows whether it is read anew.
+TEST(WeightForms, ReleaseTheRowsOfAFileThatLieThereTwice) {
+  const at::NoGradGuard no_gradient;
+  const test::TemporaryFolder folder;
+  files::write(folder / "weight", std::string(64 * 64 * 4, '\0'));
+  const auto mapped = files::Mapped::open(folder / "weight");
+  auto* const values = const_cast<std::byte*>(mapped->bytes().data());
+  Built built;
+  Entry& entry =
+      built.scope().parameter("weight", {64, 64}, Role::embedding, {.initial = Initial::normal(0.1)}).entry();
+  entry.shard = at::from_blob(values, {64, 64}, at::kFloat);
+  const Tensor indices = at::zeros({100}, at::kLong);
+  Pass pass;
+  const auto look_up = [&] { return entry.weight->lookup(indices, -1, pass).sum().item<float>(); };
+  entry.shard.fill_(1);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(look_up(), 6400.0f) << "its only copy";
+  for (int use = 0; use < 2; ++use) entry.forms->matrix(Pass());
+  entry.shard.fill_(1);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(look_up(), 6400.0f);
+  EXPECT_EQ(look_up(), 0.0f) << "released after 256 rows";
+  entry.shard.fill_(1);
+  entry.written();
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(look_up(), 6400.0f) << "not the file's any more";
 }
 
 TEST(WeightForms, OfATrainableWeightAreNotPackedWhereABackwardFollows) {

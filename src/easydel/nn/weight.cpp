@@ -75,7 +75,9 @@ class DenseWeight final : public Weight {
   std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override { return {{x, forms_->matrix(pass)}}; }
   Tensor lookup(const Tensor& indices, int64_t padding, Pass&) override {
     const Parameter& parameter = forms_->parameter();
-    return ops::embedding(parameter.value(), indices, parameter.entry().compute, padding);
+    const Tensor out = ops::embedding(parameter.value(), indices, parameter.entry().compute, padding);
+    forms_->looked_up(indices.numel());
+    return out;
   }
   std::shared_ptr<WeightStack> by_head(const HeadRows& rows) override {
     const Parameter parameter = forms_->parameter();

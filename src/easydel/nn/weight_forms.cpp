@@ -71,6 +71,15 @@ ops::ExpertMatrices WeightForms::stack(const std::vector<int64_t>& begin, const 
   return out;
 }
 
+void WeightForms::looked_up(int64_t rows) {
+  constexpr int64_t most_rows = 256;  // each is 64 KiB of a file
+  if (packed_.empty() || !packed_[0] || parameter_.entry().version != 0) return;
+  rows_in_memory_ += rows;
+  if (rows_in_memory_ < most_rows) return;
+  rows_in_memory_ = 0;
+  tensor::forget(parameter_.value());
+}
+
 Tensor WeightForms::copy() const { return version_ == parameter_.entry().version ? compute_ : Tensor(); }
 
 void WeightForms::copied() {

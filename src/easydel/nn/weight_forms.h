@@ -25,6 +25,10 @@ class WeightForms {
   // A stack [n, out, in]: weight e multiplies the rows [begin[e], begin[e + 1]), and is packed if it has rows.
   ops::ExpertMatrices stack(const std::vector<int64_t>& begin, const Pass& pass);
 
+  // `rows` of the values were read one by one. What lies twice, packed and in the file's own bytes, is released again
+  // after some rows, because each brings its neighbours into memory.
+  void looked_up(int64_t rows);
+
   // The optimizer's hook. The cached copy in the computation's dtype; undefined if there is none or it is stale. An
   // optimizer that writes the shard may write this copy in the same sweep, and then calls copied() after
   // Entry::written(). A copy that nobody wrote is computed again.
@@ -47,6 +51,7 @@ class WeightForms {
   std::vector<std::shared_ptr<const kernels::PackedWeight>> packed_;  // one for each weight of the stack
   uint64_t version_ = 0;
   bool used_ = false;
+  int64_t rows_in_memory_ = 0;  // looked up since they were last released
 };
 
 }  // namespace easydel::nn
