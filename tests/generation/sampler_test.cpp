@@ -1,7 +1,9 @@
 #include "easydel/generation/sampler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include <gtest/gtest.h>
 
@@ -16,6 +18,40 @@ TEST(Sampler, PicksByProbability) {
   EXPECT_EQ(pick(scores, 0.699), 2);
   EXPECT_EQ(pick(scores, 0.701), 3);
   EXPECT_EQ(pick(scores, 0.999999), 3);
+}
+
+// By the definition: the first token at which the sum of the probabilities, added in fp64, is above the number.
+TokenId picked_in_fp64(std::span<const float> scores, double number) {
+  const float top = *std::ranges::max_element(scores);
+  double sum = 0;
+  for (const float score : scores) sum += std::exp(double(score - top));
+  double left = number * sum;
+  size_t i = 0;
+  while (i + 1 < scores.size() && (left -= std::exp(double(scores[i] - top))) >= 0) ++i;
+  return TokenId(i);
+}
+
+// Rows as large as vocabularies: numbers everywhere, and next to the border of two tokens, where fp32 would decide
+// otherwise.
+TEST(Sampler, PicksFromManyTokensAsFp64Does) {
+  for (const size_t count : {2048, 5000, 49152}) {
+    for (const float spread : {0.01F, 3.0F, 30.0F}) {
+      std::vector<float> scores(count);
+      for (size_t i = 0; i < count; ++i)
+        scores[i] = i % 7 == 3 ? never_drawn : spread * float(draw(1, i, count) + draw(2, i, count) - 1);
+      EXPECT_EQ(likeliest(scores), std::ranges::max_element(scores) - scores.begin());
+      const float top = *std::ranges::max_element(scores);
+      double sum = 0, before = 0;
+      for (const float score : scores) sum += std::exp(double(score - top));
+      for (size_t i = 0; i < count; ++i) {
+        if (i % (count / 16) == 0) {
+          for (const double number : {before / sum + 1e-9, before / sum - 1e-9, draw(3, i, count)})
+            if (number >= 0 && number < 1) EXPECT_EQ(pick(scores, number), picked_in_fp64(scores, number)) << number;
+        }
+        before += std::exp(double(scores[i] - top));
+      }
+    }
+  }
 }
 
 TEST(Sampler, DrawsBySeedChoiceAndPosition) {

@@ -305,6 +305,9 @@ std::vector<Result> Generator::run_own(const std::vector<Request>& requests, con
       for (size_t i = 0, computed = part.size(); i < computed; ++i)
         for (const auto& search : running)
           if (search->adopt_prompt(*part[i], passes.cache())) part.push_back(search.get());
+    tensor::executor().run(std::ssize(part), [&](int64_t i) {
+      if (part[size_t(i)]->ready()) part[size_t(i)]->draw_ahead();
+    });
     for (Search* search : part) {
       if (search->ready()) search->advance(passes.cache());
       (prefilling ? search->prefill_seconds : search->decode_seconds) += seconds_since(begin);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "easydel/base/clock.h"
@@ -16,13 +17,10 @@
 namespace easydel::generation {
 namespace {
 
-// A copy, [1, vocabulary].
-Tensor row_of(std::span<const float> scores) {
-  return at::from_blob(const_cast<float*>(scores.data()), {1, int64_t(scores.size())}, at::kFloat).clone();
-}
-
-float log_probability(const Tensor& row, TokenId token) {
-  return ops::label_logps(row, at::full({1}, int64_t(token), at::kLong)).item<float>();
+float log_probability(std::span<const float> scores, TokenId token, double temperature = 1) {
+  const Tensor row = at::from_blob(const_cast<float*>(scores.data()), {1, std::ssize(scores)}, at::kFloat);
+  return ops::label_logps(temperature == 1 ? row : row.div(temperature), at::full({1}, int64_t(token), at::kLong))
+      .item<float>();
 }
 
 // The tokens that may still be drawn; empty: all.
@@ -46,25 +44,42 @@ class SingleSearch final : public Search {
 
   void cancel() override { end(StopReason::cancelled); }
 
+  void draw_ahead() override {
+    // Constraints are the caller's; what results keep and what guidance changes is done in advance().
+    if (request_.allowed || sequences_.size() != 1 || request_.config.output_logits) return;
+    const Tensor& scores = sequences_[0].scores;
+    const std::span<float> row(scores.data_ptr<float>(), size_t(scores.numel()));
+    if (!std::isnan(row.front()) || !std::isnan(row.back())) drawn_ = drawn(row);
+  }
+
  private:
   void choose(std::span<const std::span<float>> rows, nn::Cache&) override {
+    if (request_.config.output_logits) results_[0].logits.push_back(std::move(logits_[0]));
+    const TokenId token = drawn_ ? *std::exchange(drawn_, std::nullopt) : drawn(rows[0]);
+    for (Sequence& sequence : sequences_) sequence.tokens.push_back(token);
+    accept(token);
+  }
+
+  // The next token; what results keep of the scores, which are changed.
+  TokenId drawn(std::span<float> scores) {
     const GenerationConfig& config = request_.config;
     const std::vector<TokenId>& tokens = sequences_[0].tokens;
-    const std::span<float> scores = rows[0];
     Result& result = results_[0];
-    if (config.output_logits) result.logits.push_back(std::move(logits_[0]));
-    const Tensor logits = request_.logps ? row_of(scores) : Tensor();
+    std::vector<float> logits;
+    if (request_.logps && !chain_.empty()) logits.assign(scores.begin(), scores.end());
     apply(chain_, {tokens, request_.prompt.size()}, scores);
     if (config.output_scores) result.scores.emplace_back(scores.begin(), scores.end());
     const TokenId token = config.greedy() ? likeliest(scores) : pick(scores, draw(config.seed, choice_, tokens.size()));
-    for (Sequence& sequence : sequences_) sequence.tokens.push_back(token);
-    if (request_.logps) {
-      const double temperature = config.temperature > 0 ? config.temperature : 1;
-      result.logps.push_back(log_probability(temperature == 1 ? logits : logits.div(temperature), token));
-      result.kept_logps.push_back(log_probability(row_of(scores), token));
-      if (request_.kept) result.kept.push_back(tokens_left(scores));
-    }
-    accept(token);
+    if (!request_.logps) return token;
+    const double temperature = config.temperature > 0 ? config.temperature : 1;
+    result.kept_logps.push_back(log_probability(scores, token));
+    // Without a chain the scores are the logits.
+    result.logps.push_back(
+        chain_.empty() && temperature == 1
+            ? result.kept_logps.back()
+            : log_probability(chain_.empty() ? scores : std::span<float>(logits), token, temperature));
+    if (request_.kept) result.kept.push_back(tokens_left(scores));
+    return token;
   }
 
   void accept(TokenId token) {
@@ -89,7 +104,8 @@ class SingleSearch final : public Search {
   }
   void end(StopReason reason) { results_[0].text = text_.text(), results_[0].reason = reason, done_ = true; }
 
-  size_t choice_;  // index among the results of its request
+  size_t choice_;                 // index among the results of its request
+  std::optional<TokenId> drawn_;  // by draw_ahead
   AnswerText text_;
 };
 

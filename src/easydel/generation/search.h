@@ -50,6 +50,9 @@ class Search {
   std::span<Sequence> sequences() { return sequences_; }
   // Call it when all sequences have scores: chooses tokens. Sequences that continue have one more token afterwards.
   void advance(nn::Cache& cache);
+  // The part of advance() that changes nothing but this search and calls nobody, where there is one: searches that are
+  // ready can do it at the same time.
+  virtual void draw_ahead() {}
   virtual void cancel() = 0;
   bool done() const { return done_; }
   bool ready() const;

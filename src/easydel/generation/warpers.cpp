@@ -72,9 +72,22 @@ class Ranking {
 };
 
 // The k-th greatest score, 1 <= k <= their number.
-float greatest(std::vector<float> scores, size_t k) {
-  std::ranges::nth_element(scores, scores.begin() + static_cast<std::ptrdiff_t>(k) - 1, std::ranges::greater{});
-  return scores[k - 1];
+float greatest(std::span<const float> scores, size_t k) {
+  constexpr size_t few = 1024;
+  std::vector<float> best(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(k <= few ? k : scores.size()));
+  if (k > few) {
+    std::ranges::nth_element(best, best.begin() + static_cast<std::ptrdiff_t>(k) - 1, std::ranges::greater{});
+    return best[k - 1];
+  }
+  // A heap of the greatest ones so far, which few of a whole vocabulary enter.
+  std::ranges::make_heap(best, std::ranges::greater{});
+  for (const float score : scores.subspan(k)) {
+    if (!(score > best.front())) continue;
+    std::ranges::pop_heap(best, std::ranges::greater{});
+    best.back() = score;
+    std::ranges::push_heap(best, std::ranges::greater{});
+  }
+  return best.front();
 }
 
 class TopH final : public Processor {  // arXiv:2509.02510
@@ -111,9 +124,9 @@ class TopK final : public Processor {
  public:
   TopK(int64_t k, int64_t keep) : k_(size_t(std::max(k, keep))) {}
   void apply(const History&, std::span<float> scores) const override {
-    Possible all(scores);
-    if (k_ >= all.size()) return;
-    const float threshold = greatest(std::move(all.scores), k_);  // equal scores stay, as in the original
+    if (k_ >= scores.size()) return;
+    // never_drawn if no more are possible. Equal scores stay, as in the original.
+    const float threshold = greatest(scores, k_);
     for (float& score : scores)
       if (score < threshold) score = never_drawn;
   }

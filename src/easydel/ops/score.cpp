@@ -265,6 +265,17 @@ Tensor label_logps(const Tensor& logits, const Tensor& labels) {
   return logps;
 }
 
+void exponentials(std::span<const float> numbers, float top, std::span<float> out) {
+  check(numbers.size() == out.size(), "exponentials: ", out.size(), " places for ", numbers.size());
+  if (numbers.empty()) return;
+  // The gradient of the logarithm of a sum.
+  const float all = 1;
+  const int64_t label = 0, n = std::ssize(numbers);
+  kernels::log_probabilities_backward(kernels::serial_executor(), {.lse = &top, .of_lse = &all},
+                                      {numbers.data(), kernels::DType::f32, n}, &label, 1, n,
+                                      {out.data(), kernels::DType::f32, n});
+}
+
 ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const Tensor& labels,
                   const ScoreRequest& request, const std::vector<Factors>& added) {
   check(hidden.dim() == 2 && labels.dim() == 1 && labels.size(0) == hidden.size(0), "score: hidden is ", hidden.sizes(),

@@ -2,6 +2,7 @@
 // whole. The forward keeps one number per token; the backward recomputes each chunk of logits.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "easydel/ops/product.h"
@@ -37,5 +38,9 @@ inline constexpr float left_out_logit = -1e30F;
 
 // The log-probabilities that score() takes from these fp32 logits [n, vocabulary], to the bit: fp32 [n], no gradient.
 Tensor label_logps(const Tensor& logits, const Tensor& labels);
+
+// Writes e^(x - top) of each of the numbers, as the kernels compute it: within 2 units in the last place, and 0 below
+// 2^-126. On this thread.
+void exponentials(std::span<const float> numbers, float top, std::span<float> out);
 
 }  // namespace easydel::ops
