@@ -66,6 +66,9 @@ TEST(MemoryPlan, KnowsWhichKeysWouldMakeItFit) {
   EXPECT_EQ(what_would_fit(plan, 195'000, {{2, 4, 8}, 100, true}),
             (std::vector<std::string>{"trainer.optimizer: adafactor"}));
   EXPECT_TRUE(what_would_fit(plan, 100'000, {{2, 4, 8}, 400}).empty());
+  RunChoices sampled = choices;
+  sampled.length_key = "trainer.max_completion_length";
+  EXPECT_EQ(what_would_fit(plan, 220'000, sampled).at(2), "trainer.max_completion_length: 200");
   EXPECT_EQ(micro_batches_of(12, 2), (std::vector<int64_t>{2, 3, 6}));
   EXPECT_EQ(micro_batches_of(12, 5), (std::vector<int64_t>{}));
   EXPECT_EQ(micro_batches_of(int64_t{1} << 40, 1).size(), 40u);

@@ -99,6 +99,37 @@ TEST(TrainerMemory, RefusesARunThatDoesNotFitAndNamesWhatWould) {
   }
 }
 
+// What a step on completions keeps is measured before any is sampled.
+TEST(TrainerMemory, RefusesSamplesThatDoNotFitAndNamesTheirKeys) {
+  tensor::use_kept_memory();
+  const test::TemporaryFolder folder;
+  const test::LogLines log;
+  std::string lines;
+  for (int i = 0; i < 32; ++i) lines += str("{\"prompt\": \"One day ", i, "\"}\n");
+  test::write_file(folder / "prompts.jsonl", lines);
+  const auto refused = [&](std::optional<int64_t> more, MemoryPlan* plan) {
+    TrainerParts parts = test::small_run(
+        folder.path(),
+        "{trainer_type: grpo, beta: 0, max_training_steps: 1, total_batch_size: 256, num_return_sequences: 8, "
+        "max_completion_length: 400, rewards: [{type: repetition}]}",
+        "{informs: [{data_files: \"" + (folder / "prompts.jsonl").string() + "\"}]}");
+    std::optional<AddressSpaceLimit> limit;
+    if (more) limit.emplace(*more);
+    return test::refusal([&] {
+      const Trainer trainer(std::move(parts));
+      if (plan) *plan = trainer.plan().memory;
+    });
+  };
+  MemoryPlan plan;
+  ASSERT_EQ(refused(std::nullopt, &plan), "(nothing was refused)");
+  ASSERT_GT(plan.activation_bytes(), int64_t{512} << 20);
+  const std::string told = refused((plan.total() - pages_in_use(1)) * 2 / 3, nullptr);
+  EXPECT_TRUE(told.starts_with("memory: the run needs about ")) << told;
+  EXPECT_NE(told.find("this would fit: trainer.gradient_accumulation_steps: 2;"), std::string::npos) << told;
+  EXPECT_NE(told.find("; or trainer.max_completion_length: 200"), std::string::npos) << told;
+  EXPECT_EQ(told.find("trainer.max_length"), std::string::npos) << told;
+}
+
 TEST(TrainerMemory, CountsTheScoresThatAttentionKeeps) {
   tensor::use_kept_memory();
   const test::TemporaryFolder folder;
@@ -155,6 +186,8 @@ TEST(TrainerMemory, CountsWhatCompletionsNeed) {
   EXPECT_EQ(memory.tokens, 8 * longest) << "of a micro-batch of 4 pairs";
   EXPECT_EQ(memory.labelled, 8 * 12);
   EXPECT_GT(memory.activation_bytes(), 0);
+  EXPECT_GT(memory.panels, 0);
+  EXPECT_NE(memory.text().find(", packed weights "), std::string::npos) << memory.text();
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ int64_t MemoryPlan::total() const {
   const int64_t step = micro_batches > 1
                            ? gradients + kept
                            : std::max(first_gradient + kept, gradients + int64_t(activations.at_end(tokens)));
-  return std::max(before, weights + optimizer + side_models + rest + std::max(step, completions));
+  return std::max(before, weights + optimizer + side_models + panels + rest + std::max(step, completions));
 }
 
 std::string MemoryPlan::text() const {
@@ -28,6 +28,7 @@ std::string MemoryPlan::text() const {
                         bytes_text(gradients), ", optimizer ", bytes_text(optimizer));
   if (activation_bytes() > 0) out += ", activations " + bytes_text(activation_bytes());
   if (completions > 0) out += ", keys and values of completions " + bytes_text(completions);
+  if (panels > 0) out += ", packed weights " + bytes_text(panels);
   if (side_models > 0) out += ", reference " + bytes_text(side_models);
   return rest > 0 ? out + ", data and program " + bytes_text(rest) : out;
 }
@@ -62,14 +63,14 @@ std::vector<std::string> what_would_fit(const MemoryPlan& plan, int64_t bytes, c
     if (other.total() <= bytes) out.emplace_back("base_config.values.gradient_checkpointing: nothing_saveable");
   }
   for (int64_t length = choices.longest / 2; length >= 64; length /= 2) {
-    const double share = double(length) / double(choices.longest);
+    const double share = double(choices.prompt + length) / double(choices.prompt + choices.longest);
     other = plan;
     other.tokens = std::min(plan.tokens, int64_t(double(plan.tokens) * share));
     other.labelled = std::min(plan.labelled, other.tokens);
     other.pairs = int64_t(double(plan.pairs) * share * share);
     other.longest_pairs = int64_t(double(plan.longest_pairs) * share * share);
     if (other.total() > bytes) continue;
-    out.push_back(str("trainer.max_length: ", length));
+    out.push_back(str(choices.length_key, ": ", length));
     break;
   }
   if (choices.is_fp32) {

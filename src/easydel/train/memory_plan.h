@@ -30,6 +30,7 @@ struct MemoryPlan {
   int64_t optimizer = 0;
   int64_t side_models = 0;           // a reference, a teacher
   int64_t completions = 0;           // keys and values while completions are sampled, before a step
+  int64_t panels = 0;                // packed weights of the models that sample and score, apart from tensors' memory
   int64_t rest = 0;                  // data, tokenizer, the program and its libraries
   int64_t tokens = 0, labelled = 0;  // of the largest micro-batch
   int64_t pairs = 0;                 // sum of the squares of its sequences' lengths
@@ -47,9 +48,11 @@ struct MemoryPlan {
 // What of a run can still be changed.
 struct RunChoices {
   std::vector<int64_t> accumulation = {};  // numbers of micro-batches that divide the update, ascending
-  int64_t longest = 0;                     // tokens of the longest example
+  int64_t longest = 0;                     // tokens of the longest example, or of a completion
   bool recomputes = false;                 // nothing_saveable is on already
   bool is_fp32 = false;                    // the computation
+  int64_t prompt = 0;                      // tokens before a completion
+  const char* length_key = "trainer.max_length";
 };
 // Numbers of micro-batches that divide an update of `update` examples over `ranks`, from 2.
 std::vector<int64_t> micro_batches_of(int64_t update, int64_t ranks);

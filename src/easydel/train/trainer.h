@@ -123,7 +123,8 @@ class Trainer {
   std::string chat_disagreement() const;
   // Refuses a run that cannot fit. Collective.
   void plan_memory();
-  void measure_activations(const data::Example& example);
+  // `of_method`: by the method's loss; else by the scores of the example's tokens.
+  void measure_activations(const data::Example& example, bool of_method = true);
   void resume();
   Forwarding forwarding(bool training) const;
   RankBatch rank_batch_of(const MicroBatch& micro) const;

@@ -11,6 +11,7 @@
 #include "easydel/base/names.h"
 #include "easydel/nn/weight_forms.h"
 #include "easydel/tensor/memory.h"
+#include "easydel/train/sequence_logps.h"
 #include "easydel/train/trainer.h"
 
 namespace easydel::train {
@@ -83,6 +84,23 @@ data::Example shortened(const data::Example& whole, int64_t tokens) {
   return out;
 }
 
+// Of what products read of the trainable weights while the model samples or scores without gradients.
+int64_t panel_bytes(const models::Model& model) {
+  int64_t bytes = 0;
+  bool has_head = false;
+  const auto of = [](const nn::Entry& entry) { return entry.elements() * int64_t(c10::elementSize(entry.compute)); };
+  for (const nn::Entry& entry : model.parameters().entries()) {
+    if (!entry.trainable || entry.role != nn::Role::weight) continue;
+    bytes += of(entry);
+    has_head = has_head || entry.head;
+  }
+  for (const nn::Entry& entry : model.parameters().entries())  // it is the output layer too
+    if (!has_head && entry.trainable && entry.role == nn::Role::embedding &&
+        entry.elements() == model.vocabulary() * entry.shape.back())
+      return bytes + of(entry);
+  return bytes;
+}
+
 int64_t pairs_of(const data::Example& example) {
   int64_t out = 0;
   for (const int32_t length : example.lengths) out += int64_t(length) * length;
@@ -93,16 +111,19 @@ int64_t pairs_of(const data::Example& example) {
 
 // Forward and backward of micro-batches of a few tokens. No weight changes. What was counted stays where examples are
 // too short for it.
-void Trainer::measure_activations(const data::Example& example) {
+void Trainer::measure_activations(const data::Example& example, bool of_method) {
   struct Trial {
     double tokens, pairs, bytes;
   };
   const auto trial = [&](int64_t tokens, size_t copies = 1) {
     const data::Example few = shortened(example, tokens);
-    const RankBatch part = rank_batch_of(MicroBatch(copies, &few));
+    const MicroBatch micro(copies, &few);
+    const RankBatch part = of_method ? rank_batch_of(micro) : RankBatch();
     const tensor::PeakWatch watch;
-    const Loss loss = loss_of(part, forwarding(true), 1);
-    loss.sum.backward();
+    // What a method that samples computes besides the scores of the tokens is small.
+    const Tensor loss = of_method ? loss_of(part, forwarding(true), 1).sum
+                                  : score_sequences(*parts_.model, flat_batch(micro), forwarding(true), {}).logps.sum();
+    loss.backward();
     return Trial{double(copies * few.tokens.size()), double(copies) * double(pairs_of(few)), double(watch.bytes())};
   };
   // A model with a table of positions may have fewer of them than the longest trial's tokens.
@@ -173,8 +194,13 @@ void Trainer::plan_memory() {
     memory.labelled = sizes->sequences / ranks * sizes->completion_tokens;
     memory.pairs = memory.tokens * length;
     memory.longest_pairs = length * length;
+    // A reference that is a copy of the model is packed, too; that of a folder is packed in its place.
+    const bool copied = parts_.trainer.has_reference() && !parts_.side.reference.model;
+    memory.panels = panel_bytes(*parts_.model) * (copied ? 2 : 1);
   }
-  const bool measurable = parts_.model->device() == at::kCPU && tensor::kept_memory_is_used() && longest.tokens >= 0;
+  const bool can_measure = parts_.model->device() == at::kCPU && tensor::kept_memory_is_used();
+  const bool measures_samples = can_measure && training_ && config().do_train && !learns_rows && sampler_;
+  const bool measurable = can_measure && (longest.tokens >= 0 || measures_samples);
   if (longest.tokens >= 0) memory.longest_pairs = longest.tokens * longest.tokens;
   memory.activations =
       counted_activations(layer_shapes(parts_.model->config()),
@@ -183,7 +209,11 @@ void Trainer::plan_memory() {
                            .keeps_scores = parts_.model->attention() == ops::AttentionMechanism::vanilla,
                            .vocabulary = parts_.model->vocabulary(),
                            .rows_in_chunk = config().loss().chunk_token_size.value_or(0)});
-  if (measurable) {
+  if (measures_samples) {
+    std::vector<int32_t> ids(size_t(trial_tokens) * 4);
+    for (size_t i = 0; i < ids.size(); ++i) ids[i] = int32_t(int64_t(i) % parts_.model->vocabulary());
+    measure_activations(learned_example({}, ids), false);
+  } else if (measurable) {
     const std::vector<MicroBatch> micro_batches = source_->step(longest.step);
     const data::Example& example = *micro_batches[longest.micro][longest.example];
     measure_activations(example);
@@ -207,9 +237,11 @@ void Trainer::plan_memory() {
   const std::vector<std::string> keys =
       what_would_fit(memory, most,
                      {.accumulation = micro_batches_of(plan_.update, ranks_.parts()),
-                      .longest = plan_.longest,
+                      .longest = learns_rows ? plan_.longest : sizes->completion_tokens,
                       .recomputes = parts_.checkpointing.kind == nn::Checkpointing::nothing_saveable,
-                      .is_fp32 = element_bytes(*parts_.model) == 4});
+                      .is_fp32 = element_bytes(*parts_.model) == 4,
+                      .prompt = learns_rows ? 0 : plan_.longest,
+                      .length_key = learns_rows ? "trainer.max_length" : "trainer.max_completion_length"});
   refuse("memory",
          str("the run needs ", memory.text(), "; ",
              free ? str(free->limit, " leaves ", bytes_text(most)) : std::string("another rank has less")),
