@@ -8,6 +8,7 @@
 #include "easydel/train/distillation_config.h"
 #include "easydel/train/trainer.h"
 #include "support/ranks.h"
+#include "train/small_run.h"
 
 namespace easydel::train {
 namespace {
@@ -198,6 +199,62 @@ TEST_F(ParallelTraining, OfAdaptersEqualsOneRankOnEveryMesh) {
         const char* file = "run-3/adapter/adapter_model.safetensors";
         expect_equal_tensors(folder() / one / file, folder() / name / file);
       });
+    }
+  }
+}
+
+// One method of each kind: pairs, marked answers, groups with a reference, a value head, judged pairs, own samples of a
+// student, pooled texts. Completions and rewards are the same, so that every loss is of the same tokens.
+TEST(TwoRanks, LearnWhatOneRankLearnsWithEveryKindOfMethod) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "rows.jsonl", [] {
+    std::string lines;
+    for (const char* name : {"dog", "cat", "king", "ship", "hat", "ball", "girl", "boy"})
+      lines += str(R"({"prompt": "Once there was a )", name,
+                   R"(", "completion": " who was happy.", "chosen": " who was happy.", "rejected": " and the )", name,
+                   R"( ran away", "query": "the )", name, R"(", "positive": "a happy )", name, "\"}\n");
+    return lines;
+  }());
+  const std::string samples =
+      ", max_completion_length: 8, temperature: 1.0, rewards: [{type: contains, words: [a, the, he]}, {type: length, "
+      "max: 30}]";
+  for (const std::string keys :
+       {std::string("orpo"), std::string("kto"), std::string("dpo"),
+        "grpo, beta: 0.1, num_return_sequences: 2" + samples, "rloo, num_return_sequences: 2" + samples,
+        "ppo, num_ppo_epochs: 2" + samples, "online_dpo" + samples, std::string("gkd, lmbda: 0.5, max_new_tokens: 8"),
+        std::string("embedding")}) {
+    const std::string method = keys.substr(0, keys.find(','));
+    const auto train = [&](int ranks, const std::string& name, const std::vector<int64_t>& sizes) {
+      run_ranks(ranks, [&](const Meeting& meeting) {
+        const test::LogLines log;
+        Value trainer = parse_yaml(str("{trainer_type: ", keys, ", total_batch_size: 8, max_training_steps: 3, ",
+                                       "shuffle_train_dataset: false, model_name: ", name, "}"));
+        TrainerParts parts =
+            test::small_run(folder.path(), to_json(trainer),
+                            str("{informs: [{data_files: \"", (folder / "rows.jsonl").string(), "\"}]}"));
+        parts.load.task = parts.trainer.facts().task;
+        models::LoadOptions still = parts.load;
+        still.training = false;
+        if (ranks > 1) parts.load.team = still.team = join(meeting, sizes);
+        parts.model = models::load_model(test::test_data("models/stories260K-hf"), parts.load);
+        if (parts.trainer.facts().teacher != SideModelUse::none)
+          parts.side.teacher.model = models::load_model(test::test_data("models/stories260K-hf"), still);
+        Trainer(std::move(parts)).run();
+      });
+    };
+    train(1, method + "_one", {});
+    for (const auto& [mesh, sizes] :
+         {std::pair{"dp", std::vector<int64_t>{2, 1, 1, 1, 1}}, {"fsdp", {1, 2, 1, 1, 1}}}) {
+      SCOPED_TRACE(method + " " + mesh);
+      train(2, method + "_" + mesh, sizes);
+      for (const char* name : {"loss", "grad_norm"}) {
+        const auto one = test::metric(folder / "out" / (method + "_one"), name),
+                   two = test::metric(folder / "out" / (method + "_" + mesh), name);
+        ASSERT_EQ(one.size(), 3u);
+        ASSERT_EQ(two.size(), 3u);
+        for (size_t i = 0; i < 3; ++i)
+          EXPECT_NEAR(two[i], one[i], 1e-5 * std::abs(one[i])) << name << " of step " << i + 1;
+      }
     }
   }
 }
