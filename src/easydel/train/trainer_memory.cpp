@@ -170,6 +170,7 @@ void Trainer::plan_memory() {
   const std::optional<Method::SampledSizes> sizes =
       parts_.trainer.facts().samples ? method_->sampled_sizes() : std::nullopt;
   const bool learns_rows = !sizes;
+  const int64_t completion = sizes ? sizes->completion_tokens : 0;
   const bool trains = training_ && config().do_train && learns_rows;
   for (int64_t step = plan_.from_step; trains && step < plan_.steps && step < plan_.from_step + 1000; ++step)
     for (size_t m = 0; const std::vector<ExampleSize>& micro : source_->sizes(step)) {
@@ -188,10 +189,10 @@ void Trainer::plan_memory() {
       ++m;
     }
   if (!learns_rows && sampler_) {
-    const int64_t length = plan_.longest + sizes->completion_tokens, ranks = std::max<int64_t>(1, ranks_.parts());
+    const int64_t length = plan_.longest + completion, ranks = std::max<int64_t>(1, ranks_.parts());
     memory.completions = sampler_->memory_bytes(std::min(sizes->completions, Sampler::default_batch), length);
     memory.tokens = sizes->sequences / ranks * length;
-    memory.labelled = sizes->sequences / ranks * sizes->completion_tokens;
+    memory.labelled = sizes->sequences / ranks * completion;
     memory.pairs = memory.tokens * length;
     memory.longest_pairs = length * length;
     // A reference that is a copy of the model is packed, too; that of a folder is packed in its place.
@@ -237,7 +238,7 @@ void Trainer::plan_memory() {
   const std::vector<std::string> keys =
       what_would_fit(memory, most,
                      {.accumulation = micro_batches_of(plan_.update, ranks_.parts()),
-                      .longest = learns_rows ? plan_.longest : sizes->completion_tokens,
+                      .longest = learns_rows ? plan_.longest : completion,
                       .recomputes = parts_.checkpointing.kind == nn::Checkpointing::nothing_saveable,
                       .is_fp32 = element_bytes(*parts_.model) == 4,
                       .prompt = learns_rows ? 0 : plan_.longest,
