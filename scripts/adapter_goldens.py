@@ -39,6 +39,11 @@ CASES = {
     "tokens_tied": ("gemma2", dict(r=2, lora_alpha=4, target_modules=QV, trainable_token_indices=[1, 70])),
     "tokens_both": ("llama", dict(r=2, lora_alpha=4, target_modules=QV,
                                   trainable_token_indices={"embed_tokens": [3, 8], "lm_head": [8, 100]})),
+    "new_tokens": ("llama", dict(r=2, lora_alpha=4, target_modules=QV, trainable_token_indices=[128, 129])),
+    "new_tokens_tied": ("gemma2", dict(r=2, lora_alpha=4, target_modules=QV, trainable_token_indices=[128, 129])),
+    "new_tokens_both": ("llama", dict(r=2, lora_alpha=4, target_modules=QV,
+                                      trainable_token_indices={"embed_tokens": [128, 129], "lm_head": [128, 129]})),
+    "new_tokens_whole": ("llama", dict(r=2, lora_alpha=4, target_modules=QV)),
     "experts": ("mixtral", dict(r=2, lora_alpha=4, target_modules=["q_proj"],
                                 target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"])),
     "experts_alone": ("qwen3_moe", dict(r=2, lora_alpha=4, use_rslora=True, target_modules=[],
@@ -89,6 +94,10 @@ def main():
         ids = (torch.arange(6) * 35 + 3).remainder(128).view(1, 6)
         plain = logits(model, ids)
         torch.manual_seed(11)
+        if name.startswith("new_tokens"):
+            model.resize_token_embeddings(130)
+            ids[0, 4:] = torch.tensor([128, 129])
+            plain = logits(model, ids)
         adapted = get_peft_model(model, LoraConfig(task_type="CAUSAL_LM", **settings)).eval()
         if settings.get("init_lora_weights"):  # the start: the model as it was, but what loftq_config rounds
             tensors[name + ".start"] = logits(adapted, ids)

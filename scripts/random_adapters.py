@@ -18,9 +18,9 @@ warnings.filterwarnings("ignore")
 os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 import transformers
-from peft import LoraConfig, PeftModel, get_peft_model
+from peft import AutoPeftModelForCausalLM, LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
@@ -144,6 +144,10 @@ def from_us(program, family, tied, pick, seed, work):
     settings = random_settings(family, pick)
     for name in ("bias", "lora_bias"):
         settings.pop(name, None)
+    fits = not any(word in str(settings) for word in ("embed", "wte", "lm_head", "trainable_token_indices"))
+    added = ["<new>", "</new>"] if fits and pick.random() < 0.4 else []
+    if added:  # PEFT's AutoPeftModel grows the embedding to the tokenizer that lies in the adapter's folder
+        settings["added_tokens"] = added
     run_file = os.path.join(work, "run.yaml")
     with open(run_file, "w") as file:
         json.dump({"model": {"name_or_path": base, "tokenizer": os.path.abspath("tests/data/models/stories260K-hf")},
@@ -159,11 +163,18 @@ def from_us(program, family, tied, pick, seed, work):
         return ("refused here: " if "finds no" in str(error) or "not built" in str(error) else "FAILED: ") + str(error)[-200:], settings
     adapter = os.path.join(work, "out", "m", "run-3", "adapter")
     ids = torch.randint(3, 512, (2, 9))
-    save_file({"input_ids": ids}, os.path.join(work, "in.safetensors"))
     model = AutoModelForCausalLM.from_pretrained(base, attn_implementation="eager", dtype=torch.float32)
+    if added:
+        tokenizer = AutoTokenizer.from_pretrained(adapter)
+        if tokenizer.convert_tokens_to_ids(added) != [512, 513] or len(tokenizer) != 514:
+            return "FAILED: the tokenizer has not grown", settings
+        model.resize_token_embeddings(514)
+        ids[:, 3:5] = torch.tensor([512, 513])
+    save_file({"input_ids": ids}, os.path.join(work, "in.safetensors"))
     with torch.no_grad():
         plain = model(ids).logits
-        peft = PeftModel.from_pretrained(model, adapter).eval()
+        peft = (AutoPeftModelForCausalLM.from_pretrained(adapter, attn_implementation="eager", dtype=torch.float32)
+                if added else PeftModel.from_pretrained(model, adapter)).eval()
         wanted = peft(ids).logits
         far = (logits_of(program, base, adapter, False, work) - wanted).abs().max().item() / max(1.0, wanted.abs().max().item())
         if far > 1e-5:

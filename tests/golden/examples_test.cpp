@@ -116,6 +116,35 @@ TEST(Examples, AnAdapterLearnsIsMergedAndContinuesPrompts) {
   EXPECT_FALSE(fs::exists(example.folder / "none"));
 }
 
+TEST(Examples, NewTokensLearnAndAreSavedWithTheAdapter) {
+  Example example;
+  const Ran ran =
+      example.run("10_lora.yaml", {"trainer.max_training_steps=2", "trainer.do_eval=false",
+                                   "lora.added_tokens=[<said>, </said>]", "actions=[{validate: null}, {train: null}]"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.err.find("lora.added_tokens: 2 new tokens, ids from 512 to 513"), std::string::npos) << ran.err;
+  const fs::path saved = example.checkpoint(), adapter = saved / "adapter", merged = example.folder / "merged";
+  const std::string base = test_data("models/stories260K-hf").string();
+  const Ran done = run_program({"merge", base, "--adapter", adapter.string(), "--out", merged.string()});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(parse_json(read_file(merged / "config.json")).find("vocab_size")->scalar, "514");
+  std::vector<std::string> ids, texts;
+  for (const std::string& folder : {adapter.string(), saved.string(), merged.string()}) {
+    const Ran tokens = run_program({"tokenize", folder, "<said>Yes</said>"});
+    EXPECT_EQ(tokens.status, 0) << tokens.err;
+    ids.push_back(tokens.out);
+    const Ran text =
+        run_program({"generate", folder, "--prompt", "<said>The old", "--max-new-tokens", "8", "--dtype", "fp32"},
+                    {.folder = source_root()});
+    EXPECT_EQ(text.status, 0) << text.err;
+    texts.push_back(text.out);
+  }
+  EXPECT_NE(ids[0].find("512"), std::string::npos) << ids[0];
+  EXPECT_NE(ids[0].find("513"), std::string::npos) << ids[0];
+  EXPECT_EQ(ids, std::vector(3, ids[0]));
+  EXPECT_EQ(texts, std::vector(3, texts[0]));
+}
+
 // The reference is the model without its adapter, so there is no margin before the first step.
 TEST(Examples, PreferencesTrainAnAdapter) {
   Example example;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "easydel/base/document.h"
@@ -225,6 +226,37 @@ TEST_F(SavedTokenizer, OfTheFamiliesHasTheirIdsAndTexts) {
     expect_same(
         *Tokenizer::load(*root / file), file,
         std::string_view(file).find("unigram") != std::string_view::npos || std::string_view(file).starts_with("t5"));
+}
+
+// Of tokenizer.json with and without a list of added tokens.
+TEST_F(SavedTokenizer, HasNewTokensWithIdsAfterAllOthers) {
+  for (const std::string& json :
+       {std::string(R"({"version": "1.0", "added_tokens": [], "model": {"type": "WordLevel", "vocab": {"[UNK]": 0, )"
+                    R"("a": 1, "added_tokens": 2}, "unk_token": "[UNK]"}})"),
+        std::string(R"({"model": {"type": "WordLevel", "vocab": {"[UNK]": 0, "a": 1, "b\"]": 2}, )"
+                    R"("unk_token": "[UNK]"}})"),
+        files::read_compressed(test::test_data("models/stories260K-hf/tokenizer.json"))}) {
+    test::write_file(folder_ / "from/tokenizer.json", json);
+    const auto before = Tokenizer::load(folder_ / "from");
+    const auto grown = Tokenizer::load(folder_ / "from", std::nullopt, {"<think>", "</think>"});
+    const TokenId first = before->id_limit();
+    EXPECT_EQ(grown->new_tokens(), (Ids{first, first + 1}));
+    EXPECT_EQ(grown->id_of("</think>"), first + 1);
+    EXPECT_FALSE(grown->is_special(first));
+    const auto other = saved(*grown);
+    ASSERT_TRUE(other);
+    EXPECT_TRUE(other->new_tokens().empty());
+    EXPECT_EQ(other->id_limit(), first + 2);
+    for (const char* text : {"a<think>a</think> a", "<think>", "a a"}) {
+      const Ids ids = grown->encode(text);
+      EXPECT_EQ(other->encode(text), ids) << text;
+      EXPECT_EQ(other->decode(ids), grown->decode(ids)) << text;
+      EXPECT_EQ(std::ranges::count(ids, first), std::string(text).find("<think>") == std::string::npos ? 0 : 1) << text;
+    }
+    EXPECT_EQ(test::refusal([&] { Tokenizer::load(folder_ / "from", std::nullopt, {"a"}); }),
+              "lora.added_tokens: the tokenizer has 'a' already\n    leave it out; trainable_token_indices trains the "
+              "rows of tokens that are there");
+  }
 }
 
 }  // namespace

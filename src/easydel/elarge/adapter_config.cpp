@@ -4,6 +4,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/hub/resolve.h"
+#include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::elarge {
 namespace {
@@ -72,7 +73,19 @@ std::optional<RunAdapter> adapter_of(const Config& config, bool training) {
     return RunAdapter{models::read_adapter_config(own).lora, own, "model.name_or_path"};
   }
   if (!training || (!config.lora && !config.quantization.weight_format())) return std::nullopt;
-  return RunAdapter{config.lora.value_or(LoraConfig{}), {}, "lora"};
+  RunAdapter out{config.lora.value_or(LoraConfig{}), {}, "lora"};
+  if (const auto tokens = added_tokens(config, training); !tokens.empty()) {
+    const fs::path folder = config.model.tokenizer ? hub::resolve_model(*config.model.tokenizer, "model.tokenizer",
+                                                                        "main", hub::ModelFiles::description)
+                                                   : named;
+    const auto ids = text::Tokenizer::load(folder, std::nullopt, tokens)->new_tokens();
+    out.added.assign(ids.begin(), ids.end());
+  }
+  return out;
+}
+
+std::vector<std::string> added_tokens(const Config& config, bool training) {
+  return training && config.lora ? config.lora->added_tokens : std::vector<std::string>{};
 }
 
 }  // namespace easydel::elarge

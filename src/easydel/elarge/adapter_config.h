@@ -12,14 +12,18 @@ namespace easydel::elarge {
 
 struct RunAdapter {
   LoraConfig config;
-  std::filesystem::path folder;  // of its values; empty: it starts from initial values
-  std::string where = "lora";    // how errors name it
+  std::filesystem::path folder;     // of its values; empty: it starts from initial values
+  std::string where = "lora";       // how errors name it
+  std::vector<int64_t> added = {};  // ids of lora.added_tokens
 };
 
 // Nothing: the run has no adapter. A section `lora` without a folder is for training alone. If the weights are codes,
 // training without the section has an adapter with its defaults. UserError: the folder cannot be read, or the section
 // contradicts it.
 std::optional<RunAdapter> adapter_of(const Config& config, bool training);
+
+// lora.added_tokens of a run that trains them.
+std::vector<std::string> added_tokens(const Config& config, bool training);
 
 struct NamedAdapter {
   std::string name;

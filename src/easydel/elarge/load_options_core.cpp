@@ -54,7 +54,8 @@ std::vector<models::AdapterOptions> adapters_of(const Config& config, const Mode
     return {{.config = adapter->config,
              .folder = adapter->folder,
              .where = adapter->where,
-             .seed = uint64_t(config.trainer.common.shuffle_seed_train)}};
+             .seed = uint64_t(config.trainer.common.shuffle_seed_train),
+             .added = adapter->added}};
   }
   const std::filesystem::path folder = found_model(model, section).adapter;
   if (folder.empty()) return {};

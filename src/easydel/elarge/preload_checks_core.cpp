@@ -59,15 +59,17 @@ train::FirstRows check_data(const Config& config, int64_t vocabulary, bool train
   if (trains) quiet.emplace();
   return train::check_data(
       config.trainer, config.mixture,
-      text::Tokenizer::load(tokenizer_of(config.model, "model"), read_chat_template(config.model, "model")),
+      text::Tokenizer::load(tokenizer_of(config.model, "model"), read_chat_template(config.model, "model"),
+                            added_tokens(config, trains)),
       vocabulary);
 }
 
 data::RunData prepared_data(const Config& config, int64_t vocabulary) {
-  data::RunData out = train::run_data(
-      config.trainer, config.mixture,
-      text::Tokenizer::load(tokenizer_of(config.model, "model"), read_chat_template(config.model, "model")),
-      vocabulary);
+  data::RunData out =
+      train::run_data(config.trainer, config.mixture,
+                      text::Tokenizer::load(tokenizer_of(config.model, "model"),
+                                            read_chat_template(config.model, "model"), added_tokens(config, true)),
+                      vocabulary);
   const train::MethodFacts& facts = config.trainer.facts();
   if (facts.task == models::Task::causal_lm && !facts.samples && !facts.rows.has(data::RowKind::labelled))
     out.end_tokens = train::end_tokens(folder_of(config.model, "model"), *out.tokenizer);

@@ -52,8 +52,8 @@ class TorchSession final : public Session {
       const bool own = !config_.model.tokenizer && files::is_folder(config_.model.name_or_path);
       const std::string name = own ? tokenizer_folder().string() : config_.model.tokenizer.value_or("");
       if (files::is_folder(name))
-        loading_ =
-            std::async(std::launch::async, &text::Tokenizer::load, name, read_chat_template(config_.model, "model"));
+        loading_ = std::async(std::launch::async, &text::Tokenizer::load, name,
+                              read_chat_template(config_.model, "model"), added_tokens(config_, trains_));
     }
     return model();
   }
@@ -382,7 +382,8 @@ class TorchSession final : public Session {
     if (tokenizer_) return tokenizer_;
     tokenizer_ = loading_.valid()
                      ? loading_.get()
-                     : text::Tokenizer::load(tokenizer_folder(), read_chat_template(config_.model, "model"));
+                     : text::Tokenizer::load(tokenizer_folder(), read_chat_template(config_.model, "model"),
+                                             added_tokens(config_, trains_));
     if (!trains_ && team_->first()) warn_of_changed_chat(config_.model, *tokenizer_);
     return tokenizer_;
   }

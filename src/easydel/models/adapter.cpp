@@ -122,7 +122,10 @@ std::shared_ptr<nn::Weight> Adapter::linear(const nn::Scope& scope, nn::Entry& e
   Layer layer{.module = shared ? scope.path() : nn::layer_name(entry), .base = &entry, .shared = shared};
   seen_.insert(layer.module);
   // PEFT saves the weight of an adapted output layer; a shared one is the embedding's.
-  if (shared) unused_.erase(str(peft_prefix, layer.module, ".base_layer.weight"));
+  // Beside a grown embedding it saves all of them twice.
+  if (shared)
+    for (const char* const name : {".base_layer.weight", ".weight", ".token_adapter.base_layer.weight"})
+      unused_.erase(str(peft_prefix, layer.module, name));
   if (in_full(layer.module + ".weight")) return replace(scope, entry, std::move(weight), std::move(layer));
   if (!adapts(entry, layer.module, shared)) return with_rows(scope, entry, std::move(weight), std::move(layer));
   return adapt(scope, entry, std::move(weight), std::move(layer));
@@ -150,8 +153,10 @@ std::shared_ptr<nn::Weight> Adapter::adapt(const nn::Scope& scope, nn::Entry& en
   };
   const bool by_output = entry.split == nn::Split::output, by_input = entry.split == nn::Split::input;
   const bool divided = entry.use == nn::Use::part;
-  if (!config.token_rows(layer.module, false).empty())
-    refuse(options_.where, str("trainable_token_indices and target_modules both name ", layer.module),
+  if (!trained_rows(layer, layer.embedding).empty())
+    refuse(options_.where,
+           str(options_.added.empty() ? "trainable_token_indices" : "added_tokens", " and target_modules both name ",
+               layer.module),
            "train its rows, or adapt it");
   if (config.lora_bias && (layer.embedding || layer.shared || entry.split == nn::Split::vocabulary))
     not_built("lora_bias on an embedding or an output layer");
@@ -284,7 +289,8 @@ std::string Adapter::match_base(const nn::Entry& entry) {
   const std::string module = entry.path.substr(0, dot), leaf = entry.path.substr(dot);
   const bool is_product = nn::is_linear(entry) || entry.role == nn::Role::embedding;
   if (is_product && in_full(entry.path)) return {};  // it is read by a weight of its own
-  for (const std::string& name : {str(peft_prefix, module, ".base_layer", leaf), str(peft_prefix, entry.path)}) {
+  for (const std::string& name : {str(peft_prefix, module, ".base_layer", leaf), str(peft_prefix, entry.path),
+                                  str(peft_prefix, module, ".token_adapter.base_layer", leaf)}) {
     if (!file_->has(name)) continue;
     unused_.erase(name);
     const std::vector<int64_t> held = file_->at(name).shape, needed = entry.source.file_shape(entry.shape);
@@ -301,6 +307,7 @@ void Adapter::fill_base(nn::Entry& entry) {
   source.tensors = {name};
   const Tensor own = entry.team->cut(from_file(*file_, source).to(entry.shard.scalar_type()), entry.layout);
   if (own.equal(entry.shard)) return;
+  held_of_base_[&entry] = name;
   originals_[&entry] = entry.shard;
   entry.shard = own.clone(at::MemoryFormat::Contiguous);
 }

@@ -69,6 +69,8 @@ class Adapter final : public nn::WeightPolicy {
 
   const AdapterOptions& options() const { return options_; }
   const std::vector<Layer>& layers() const { return layers_; }
+  // The names in the adapter's file of base parameters that it holds other values of.
+  const std::map<const nn::Entry*, std::string>& held_of_base() const { return held_of_base_; }
   // The value of the base's parameter without the adapter, where that is not entry.shard; else undefined.
   Tensor original(const nn::Entry& entry) const;
 
@@ -95,7 +97,9 @@ class Adapter final : public nn::WeightPolicy {
                                     Layer layer);
   std::shared_ptr<nn::Weight> replace(const nn::Scope& scope, nn::Entry& entry, std::shared_ptr<nn::Weight> weight,
                                       Layer layer);
-  // Trains the rows of trainable_token_indices; `weight` itself if the layer has none.
+  // The indices of the rows of an embedding or output layer that are trained. `first`: no embedding before it has any.
+  std::vector<int64_t> trained_rows(const Layer& layer, bool first) const;
+  // Trains the rows of trainable_token_indices and of new tokens; `weight` itself if the layer has none.
   std::shared_ptr<nn::Weight> with_rows(const nn::Scope& scope, nn::Entry& entry, std::shared_ptr<nn::Weight> weight,
                                         Layer layer);
   void check_names_of_parts() const;
@@ -113,9 +117,16 @@ class Adapter final : public nn::WeightPolicy {
   std::set<std::string> stacks_;            // stacked weights of experts, by PEFT's names
   std::set<std::string> unused_;            // tensors of the file
   std::vector<std::string> missing_, misshapen_;
+  std::map<const nn::Entry*, std::string> held_of_base_;
   std::map<const nn::Entry*, Tensor> originals_, unmerged_;
   std::map<std::string, Tensor, std::less<>> first_values_;  // of A and B, by path, until they are created
 };
+
+// The vocabulary of the model `config` (config.json): vocab_size; 0: not said.
+int64_t read_vocabulary(const Value& config);
+// The vocabulary that the model `config` needs with its adapters: more than it has if one brings new tokens, trains
+// rows of such or was saved with a larger embedding; 0: no adapter says. UserError: rows would be without values.
+int64_t needed_vocabulary(const std::vector<AdapterOptions>& adapters, const Value& config, const Where& where);
 
 // Writes adapter_config.json, adapter_model.safetensors and README.md, as PEFT does. `base`: the model's name. The
 // caller writes the tokenizer. Collective; rank 0 writes.

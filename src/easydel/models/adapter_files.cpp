@@ -56,11 +56,13 @@ std::vector<std::pair<std::string, const nn::Entry*>> saved_of_base(const nn::Pa
                                                                     const Adapter& adapter) {
   std::vector<std::pair<std::string, const nn::Entry*>> out;
   std::set<std::string> adapted;
+  // PEFT saves no embedding then.
+  const bool by_row =
+      std::ranges::any_of(adapter.layers(), [](const Adapter::Layer& layer) { return !layer.rows.empty(); });
   for (const Adapter::Layer& layer : adapter.layers()) {
     if (!layer.has_low_rank()) continue;
     adapted.insert(layer.module);
     const std::string last = last_name(layer.module);
-    const bool by_row = !adapter.options().config.trainable_token_indices.is_null();  // PEFT saves no embedding then
     if (!by_row && (last == "embed_tokens" || last == "lm_head"))
       out.emplace_back(str(peft_prefix, layer.module, ".base_layer.weight"), layer.base);
   }
@@ -72,7 +74,24 @@ std::vector<std::pair<std::string, const nn::Entry*>> saved_of_base(const nn::Pa
         adapted.contains(module) ? str(peft_prefix, module, ".base_layer", leaf) : str(peft_prefix, entry.path),
         &entry);
   }
+  // What a folder had of the base, such as an embedding that grew.
+  for (const auto& [entry, name] : adapter.held_of_base())
+    if (std::ranges::find(out, entry, [](const auto& pair) { return pair.second; }) == out.end())
+      out.emplace_back(name, entry);
   return out;
+}
+
+// As PEFT's trainable_token_indices: a list for the embedding alone, else a list for each layer.
+Value trained_rows(const Adapter& adapter) {
+  Value by_layer = Value::map();
+  for (const Adapter::Layer& layer : adapter.layers()) {
+    if (layer.rows.empty()) continue;
+    Value ids = Value::list();
+    for (const int64_t id : layer.rows) ids.items.push_back(Value::integer(id));
+    by_layer.set(last_name(layer.module), std::move(ids));
+  }
+  if (by_layer.entries.size() == 1) return by_layer.entries.front().second;
+  return by_layer.entries.empty() ? Value{} : by_layer;
 }
 
 std::string readme(const LoraConfig& lora, const std::string& base) {
@@ -106,6 +125,7 @@ void save_adapter(const Model& model, const Adapter& adapter, const fs::path& fo
   for (const auto& [name, entry] : saved_of_base(model.parameters(), adapter)) add(name, *entry);
   if (!first) return;
   LoraConfig config = adapter.options().config;
+  if (!adapter.options().added.empty()) config.trainable_token_indices = trained_rows(adapter);
   if (const auto* const text = std::get_if<std::string>(&config.target_modules); text && *text == all_linear) {
     const std::vector<std::string> names = adapted_names(model.parameters(), adapter);
     if (!names.empty()) config.target_modules = names;

@@ -1,34 +1,95 @@
 // What adapters change besides linear layers: single rows of an embedding, and stacked experts.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/base/log.h"
 #include "easydel/base/names.h"
 #include "easydel/models/adapter.h"
 #include "easydel/models/adapter_names.h"
+#include "easydel/models/checkpoint.h"
+#include "easydel/models/parameter_plan.h"
 #include "easydel/nn/scope.h"
+#include "easydel/weights/safetensors.h"
 
 namespace easydel::models {
+
+int64_t read_vocabulary(const Value& config) {
+  const Value* const size = config.find("vocab_size");
+  return size ? size->as_int().value_or(0) : 0;
+}
+
+int64_t needed_vocabulary(const std::vector<AdapterOptions>& adapters, const Value& config, const Where& where) {
+  const int64_t has = read_vocabulary(config);
+  if (has == 0 || adapters.empty()) return 0;
+  std::vector<std::string> layers;  // embeddings and output layers
+  plan_parameters(config, where, [&](const nn::Entry& entry, const std::vector<nn::TensorSource>&) {
+    if (entry.split == nn::Split::vocabulary && entry.shape.size() == 2 && entry.shape[0] == has)
+      layers.push_back(nn::layer_name(entry));
+  });
+  int64_t needed = 0;
+  for (const AdapterOptions& adapter : adapters) {
+    if (!adapter.added.empty() && adapter.added.front() > has)
+      refuse(
+          adapter.where + ".added_tokens",
+          str("the tokenizer has ", adapter.added.front(), " tokens already, and the model's embedding ", has, " rows"),
+          "give the tokenizer of the model");
+    if (!adapter.added.empty()) needed = std::max(needed, adapter.added.back() + 1);
+    if (adapter.folder.empty() || !files::is_file(adapter.folder / adapter_weights_name)) continue;
+    const auto file = weights::SafetensorsFile::open(adapter.folder / adapter_weights_name);
+    int64_t held = 0;
+    std::set<int64_t> rows;
+    for (const std::string& layer : layers) {
+      for (const char* const ending : {".weight", ".base_layer.weight", ".token_adapter.base_layer.weight"})
+        if (const std::string name = str(peft_prefix, layer, ending);
+            file->has(name) && file->at(name).shape.size() == 2)
+          held = std::max(held, file->at(name).shape[0]);
+      for (const int64_t id : adapter.config.token_rows(layer, layer == layers.front()))
+        if (id >= has) rows.insert(id);
+    }
+    // Rows of new tokens alone: they follow each other.
+    if (!rows.empty() && *rows.rbegin() >= held && *rows.rbegin() - has + 1 != int64_t(rows.size()))
+      refuse(adapter.where + ": trainable_token_indices",
+             str(*rows.rbegin(), " is not a row of the model, which has ", has, ", and the adapter lacks rows between"),
+             "give the model that the adapter was trained over");
+    needed = std::max({needed, held, rows.empty() ? 0 : *rows.rbegin() + 1});
+  }
+  return needed;
+}
+
+std::vector<int64_t> Adapter::trained_rows(const Layer& layer, bool first) const {
+  std::vector<int64_t> ids = options_.config.token_rows(layer.module, first);
+  const bool head = layer.base->head && layer.base->split == nn::Split::vocabulary && !layer.embedding;
+  // A shared output layer without rows of its own reads the embedding's.
+  if (layer.embedding ? !first : layer.shared ? ids.empty() : !head) return ids;
+  for (const int64_t id : options_.added)
+    if (std::ranges::count(ids, id) == 0) ids.push_back(id);
+  return ids;
+}
 
 std::shared_ptr<nn::Weight> Adapter::with_rows(const nn::Scope& scope, nn::Entry& entry,
                                                std::shared_ptr<nn::Weight> weight, Layer layer) {
   const bool first = layer.embedding && std::ranges::none_of(layers_, [](const Layer& other) {
                        return other.embedding && !other.rows.empty();
                      });
-  std::vector<int64_t> ids = options_.config.token_rows(layer.module, first);
+  std::vector<int64_t> ids = trained_rows(layer, first);
   // An output layer that reads the embedding reads its trained rows, too.
   const auto embedding = std::ranges::find_if(
       layers_, [&](const Layer& other) { return layer.shared && other.base == &entry && !other.rows.empty(); });
-  if (embedding != layers_.end() && (ids.empty() || ids == embedding->rows))
+  const std::string delta = ".token_adapter.trainable_tokens_delta";
+  if (embedding != layers_.end() && (ids.empty() || ids == embedding->rows)) {
+    unused_.erase(str(peft_prefix, layer.module, delta));  // PEFT may save the shared rows twice
     return nn::adapted_weight(std::move(weight),
                               nn::rows_adapter(nn::Parameter(&entry), embedding->rows, embedding->row_values), state_);
+  }
   if (ids.empty()) return weight;
   const auto outside = std::ranges::find_if(ids, [&](int64_t id) { return id >= entry.shape[0]; });
   if (outside != ids.end())
     refuse(options_.where + ".trainable_token_indices",
            str(*outside, " is not a row of ", layer.module, ", which has ", entry.shape[0]), "give ids of its tokens");
-  layer.row_values = add(scope, "token_adapter.trainable_tokens_delta." + options_.name,
-                         str(peft_prefix, layer.module, ".token_adapter.trainable_tokens_delta"),
+  layer.row_values = add(scope, delta.substr(1) + "." + options_.name, str(peft_prefix, layer.module, delta),
                          {int64_t(ids.size()), entry.shape[1]}, nn::Role::embedding, {});
   nn::Entry& values = layer.row_values.entry();
   if (!file_ && values.shard.defined()) {
@@ -38,7 +99,14 @@ std::shared_ptr<nn::Weight> Adapter::with_rows(const nn::Scope& scope, nn::Entry
     const at::NoGradGuard no_gradient;
     const Tensor whole = entry.team->whole(entry.shard.detach(), entry.layout).to(at::kFloat);
     Tensor rows = values.team->whole(values.shard, values.layout).clone();
-    for (size_t i = 0; i < ids.size(); ++i) rows.select(0, int64_t(i)).copy_(whole.select(0, ids[i]));
+    const std::vector<int64_t>& added = options_.added;
+    const Tensor mean = added.empty() ? Tensor() : mean_of_rows(whole, added.front());
+    for (size_t i = 0; i < ids.size(); ++i)
+      rows.select(0, int64_t(i)).copy_(std::ranges::count(added, ids[i]) > 0 ? mean : whole.select(0, ids[i]));
+    if (!added.empty() && layer.embedding && entry.team->first())
+      log::info(options_.where, ".added_tokens: ", counted(int64_t(added.size()), "new token"), ", ids from ",
+                added.front(), " to ", added.back(), "; their rows start as the mean of the ", added.front(),
+                " before them");
     values.shard.copy_(values.team->cut(rows, values.layout));
   }
   layer.rows = ids;

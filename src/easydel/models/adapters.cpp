@@ -52,6 +52,10 @@ std::shared_ptr<Adapters::Parts> Adapters::read_parts(const fs::path& folder) co
     refuse_part(folder,
                 str("changes the model's weights (init_lora_weights: ", config::Codec<LoraStart>::write(start).scalar,
                     "), which adapters chosen by prompt cannot"));
+  const Where where = FilePlace{(model.folder() / "config.json").string()};
+  if (needed_vocabulary({options}, model.config(), where) > model.vocabulary())
+    refuse_part(folder, str("has tokens beyond the model's ", model.vocabulary(),
+                            ", which is not built yet for adapters chosen by prompt"));
   Adapter& adapter = *(out->adapter = std::make_shared<Adapter>(std::move(options)));
   nn::Building building{
       .table = out->table, .compute = model.compute_type(), .place = {}, .fill = {}, .weight_policies = {}, .head = {}};
@@ -71,7 +75,7 @@ std::shared_ptr<Adapters::Parts> Adapters::read_parts(const fs::path& folder) co
     if (!own.is_same(entry.shard)) refuse_part(folder, str("has other values of ", entry.path, " than the model"));
     entry.shard = Tensor();
   };
-  const ConfigReader reader(model.config(), FilePlace{(model.folder() / "config.json").string()});
+  const ConfigReader reader(model.config(), where);
   build_model(family_of(reader), reader, building);
   adapter.finish();
   for (const nn::Entry& entry : out->table.entries())

@@ -1,6 +1,8 @@
 #include "easydel/models/checkpoint.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cctype>
@@ -38,6 +40,14 @@ std::shared_ptr<const quant::CodedWeight> packed_experts(const quant::CodedFolde
 }
 
 }  // namespace
+
+Tensor mean_of_rows(const Tensor& values, int64_t rows) {
+  Tensor sum = at::zeros(values.sizes().slice(1), at::TensorOptions().dtype(at::kDouble).device(values.device()));
+  constexpr int64_t chunk = 4096;  // no copy of the whole
+  for (int64_t row = 0; row < rows; row += chunk)
+    sum += values.narrow(0, row, std::min(chunk, rows - row)).to(at::kDouble).sum(0);
+  return (sum / double(rows)).to(at::kFloat);
+}
 
 Checkpoint::Checkpoint(quant::CodedFolder folder, const Family& family, bool tied, std::string stack, bool other_head,
                        const FamilyPart* part)
@@ -120,12 +130,27 @@ bool Checkpoint::fits(const nn::Entry& entry) {
   bool all = true;
   for (const std::string& name : entry.source.found) {
     const weights::TensorView found = folder_.info(name);
-    const bool numbers = at::isFloatingType(tensor::scalar_type(found.dtype)), sized = found.shape == shape;
+    const bool numbers = at::isFloatingType(tensor::scalar_type(found.dtype));
+    const bool sized = found.shape == shape || grows(entry, found.shape);
     if (!numbers) mistyped_.push_back(str(name, ": ", weights::name_of(found.dtype)));
     if (!sized) misshapen_.push_back({name, entry.path, entry.source, found.shape, shape});
     all = all && numbers && sized;
   }
   return all;
+}
+
+void Checkpoint::grow(int64_t from, int64_t to) {
+  old_rows_ = from;
+  rows_ = to;
+}
+
+bool Checkpoint::grows(const nn::Entry& entry, std::vector<int64_t> found) const {
+  const bool of_tokens =
+      entry.split == nn::Split::vocabulary || (entry.head && entry.role == nn::Role::bias && entry.shape[0] == rows_);
+  if (rows_ == 0 || !of_tokens || entry.source.stacked || entry.source.transposed) return false;
+  if (found.empty() || found[0] != old_rows_) return false;
+  found[0] = rows_;
+  return found == entry.shape;
 }
 
 bool Checkpoint::match(nn::Entry& entry, const std::vector<nn::TensorSource>& sources) {
@@ -188,7 +213,13 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sou
     return unpacked();
   }
   if (!source.stacked) {
-    const Tensor whole = take(source.found[0]), values = slice_of(source.part_of(whole), entry);
+    Tensor whole = take(source.found[0]);
+    if (grows(entry, whole.sizes().vec())) {
+      std::vector<int64_t> more(whole.sizes().begin(), whole.sizes().end());
+      more[0] = rows_ - old_rows_;
+      whole = at::cat({whole, mean_of_rows(whole, old_rows_).to(whole.scalar_type()).expand(more)});
+    }
+    const Tensor values = slice_of(source.part_of(whole), entry);
     source.found_type = whole.scalar_type();
     const bool as_it_is = frozen && values.is_contiguous() && values.numel() == whole.numel() &&
                           values.scalar_type() == options.dtype().toScalarType() && options.device().is_cpu();

@@ -15,6 +15,9 @@
 
 namespace easydel::models {
 
+// fp32 mean of the first `rows` rows of `values`.
+Tensor mean_of_rows(const Tensor& values, int64_t rows);
+
 class Checkpoint {
  public:
   // `family` must outlive it. `tied`: the head uses the embedding's weight. `stack`: prefix of the stack's names in the
@@ -22,6 +25,10 @@ class Checkpoint {
   // read; tensors of other parts are left alone. null: the model has one part.
   Checkpoint(quant::CodedFolder folder, const Family& family, bool tied, std::string stack, bool other_head,
              const FamilyPart* part = nullptr);
+
+  // The model has `to` tokens, and the file `from`: more rows of its embedding and output layer are the mean of the
+  // file's.
+  void grow(int64_t from, int64_t to);
 
   // Whether an entry of the head starts from random values because the file has another head.
   bool starts(const nn::Entry& entry, const std::vector<nn::TensorSource>& sources) const;
@@ -63,6 +70,8 @@ class Checkpoint {
   const nn::TensorSource& likeliest(const std::vector<nn::TensorSource>& sources) const;
   std::string missing_name(const nn::TensorSource& source) const;
   bool fits(const nn::Entry& entry);  // dtypes and shapes
+  // Whether the file's tensor of this shape lacks rows of new tokens only.
+  bool grows(const nn::Entry& entry, std::vector<int64_t> found) const;
   std::vector<std::string> unexpected(int64_t layers) const;
   bool in_stack(const std::string& name) const;
 
@@ -76,6 +85,7 @@ class Checkpoint {
   bool tied_;
   std::string stack_;
   bool other_head_;
+  int64_t old_rows_ = 0, rows_ = 0;           // of grow(); 0: it was not called
   std::map<std::string, std::string> names_;  // tensors: the name in a model of one part, and the file's
   std::vector<std::string> left_alone_;
   std::map<std::string, std::string> unused_;  // the file's names, and the model's

@@ -135,6 +135,12 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
   read_configuration(folder, options.overrides, out);
   const bool changed = options.task && change_task(out.config, out.where, *options.task);
   if (changed && options.labels) set_labels(out.config, *options.labels);
+  const int64_t tokens = read_vocabulary(out.config),
+                needed = needed_vocabulary(options.adapters, out.config, out.where);
+  if (needed > tokens) {
+    out.config.set("vocab_size", Value::integer(needed));
+    if (out.whole) out.whole->config.find(out.part->config_key)->set("vocab_size", Value::integer(needed));
+  }
   const ConfigReader reader = out.reader();
   if (const int64_t found = options.labels ? read_labels(reader) : 0; options.labels && found != *options.labels)
     refuse(folder.string(),
@@ -155,6 +161,7 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
     const auto hold = [&](bool one) {
       out.checkpoint = std::make_unique<Checkpoint>(quant::open_coded(folder, out.config, out.where), *out.family, one,
                                                     head.stack, changed || bare, out.part);
+      if (needed > tokens) out.checkpoint->grow(tokens, needed);
     };
     hold(tied);
     check_codes(folder, out.checkpoint->folder(), options);

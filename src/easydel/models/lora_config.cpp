@@ -161,6 +161,12 @@ void LoraConfig::settle(config::Keys& keys) {
     for (const auto& [layer, ids] : trainable_token_indices.entries) check_ids(keys, ids);
   else if (!trainable_token_indices.is_null())
     check_ids(keys, trainable_token_indices);
+  for (size_t i = 0; i < added_tokens.size(); ++i) {
+    if (added_tokens[i].empty()) keys.refuse("added_tokens", "a token is empty", "give its text");
+    if (std::ranges::count(added_tokens, added_tokens[i]) > 1 &&
+        std::ranges::find(added_tokens, added_tokens[i]) - added_tokens.begin() == std::ptrdiff_t(i))
+      keys.refuse("added_tokens", "'" + added_tokens[i] + "' is there twice", "leave one of them out");
+  }
   const auto* const names = std::get_if<std::vector<std::string>>(&target_modules);
   if (names && names->empty() && !target_parameters)
     keys.refuse("target_modules", "is empty", "name at least one layer, or write all-linear");

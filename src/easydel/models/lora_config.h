@@ -107,6 +107,7 @@ struct LoraConfig {
   bool fan_in_fan_out = false;
   std::optional<std::vector<std::string>> target_parameters;
   Value trainable_token_indices;
+  std::vector<std::string> added_tokens;
   std::set<std::string> given;  // keys that the document gave
 
   static constexpr auto doc = "Low-rank adapters (LoRA). The presence of the section turns them on.";
@@ -154,6 +155,8 @@ struct LoraConfig {
                                            "such as new special tokens: a list of ids, or {layer: ids} with "
                                            "embed_tokens and lm_head. An output layer that shares the embedding's "
                                            "weight reads these rows, too."),
+        field<&C::added_tokens>("New tokens: the tokenizer and the embedding grow by them, and their rows, which start "
+                                "as the mean of the others, are trained and saved with the adapter."),
     };
   }
   void settle(config::Keys& keys);
@@ -189,6 +192,7 @@ struct AdapterOptions {
   double weight = 1;                  // multiplies what it adds
   std::string where = "lora";         // how errors name it
   uint64_t seed = 0;                  // of its initial values
+  std::vector<int64_t> added = {};    // ids of new tokens, whose rows are trained in the embedding and the output layer
 };
 
 // A weighted sum of adapters, as PEFT's add_weighted_adapter makes it.

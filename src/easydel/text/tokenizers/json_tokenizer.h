@@ -45,6 +45,7 @@ struct TokenizerSettings {
   bool clean_up = false;
   ClassDecoding decoding;
   std::vector<std::filesystem::path> files;
+  std::vector<TokenId> new_tokens;  // no file has them
 };
 
 class JsonTokenizer final : public Tokenizer {
@@ -71,6 +72,7 @@ class JsonTokenizer final : public Tokenizer {
   std::optional<TokenId> unk_id() const override { return settings_.unk; }
   std::optional<std::string> chat_template() const override { return settings_.chat_template; }
   bool chat_template_is_given() const override { return settings_.chat_template_is_given; }
+  std::vector<TokenId> new_tokens() const override { return settings_.new_tokens; }
   const std::vector<std::filesystem::path>& files() const override { return settings_.files; }
   std::string as_json() const override;
 

@@ -46,9 +46,12 @@ class Tokenizer {
   // Loads a folder or a tokenizer file (tokenizer.json also as .gz). UserError: missing, broken, or a format that is
   // not built yet. Also reads, from the same folder: tokenizer_config.json, special_tokens_map.json,
   // chat_template.jinja, and the ids in config.json and generation_config.json. `chat_template`: takes the place of
-  // theirs, and is saved with the tokenizer.
+  // theirs, and is saved with the tokenizer. `new_tokens`: get the ids from the largest one on, in their order; they
+  // are ordinary tokens that are found in the text as it is written. UserError "lora.added_tokens": the tokenizer has
+  // one of them, or is of a format that cannot be saved with them.
   static std::shared_ptr<const Tokenizer> load(const std::filesystem::path& folder_or_file,
-                                               const std::optional<std::string>& chat_template = std::nullopt);
+                                               const std::optional<std::string>& chat_template = std::nullopt,
+                                               const std::vector<std::string>& new_tokens = {});
 
   static bool exists(const std::filesystem::path& folder_or_file);  // true if load() would find a file
 
@@ -78,6 +81,9 @@ class Tokenizer {
   virtual std::optional<std::string> chat_template() const = 0;  // the default one, or the given one
   virtual bool chat_template_is_given() const { return false; }  // it was given to load(), so no file has it
 
+  // Tokens that were given to load(), by id: no file has them.
+  virtual std::vector<TokenId> new_tokens() const { return {}; }
+
   // The files that this tokenizer was read from.
   virtual const std::vector<std::filesystem::path>& files() const = 0;
 
@@ -87,8 +93,8 @@ class Tokenizer {
 };
 
 // Copies the tokenizer's files to a model folder, except files that already exist there; from a GGUF file only the
-// vocabulary. A tokenizer of another format is written as tokenizer.json, too, which other programs load; a warning
-// says why if tokenizer.json cannot express it, and then there is none.
+// vocabulary. New tokens are written into tokenizer.json. A tokenizer of another format is written as tokenizer.json,
+// too, which other programs load; a warning says why if tokenizer.json cannot express it, and then there is none.
 void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder);
 
 // The text that `ids` add to the text of `before`. Differs from decode(ids) where the decoder drops the space at the

@@ -274,6 +274,28 @@ ReadTokenizer read_any(const fs::path& file, const Value& config, const Value& m
   return out;
 }
 
+// Numbered after all others. transformers numbers them so, too.
+void add_new_tokens(const std::vector<std::string>& contents, const fs::path& file, TokenizerParts& parts,
+                    TokenizerSettings& settings) {
+  if (contents.empty()) return;
+  const std::string where = "lora.added_tokens";
+  if (!holds_tokenizer_json(file))
+    refuse(where, str("with a tokenizer in ", file.filename().string(), " is not built yet"),
+           "give a folder with tokenizer.json (transformers' save_pretrained writes it)");
+  std::vector<AddedToken> tokens;
+  for (const std::string& content : contents) {
+    if (parts.added.token(content) || parts.model->vocabulary().find(content) >= 0)
+      refuse(where, "the tokenizer has '" + content + "' already",
+             "leave it out; trainable_token_indices trains the rows of tokens that are there");
+    AddedToken token;
+    token.content = content;
+    token.normalized = false;
+    tokens.push_back(std::move(token));
+  }
+  parts.added.add(tokens, parts.model->vocabulary(), parts.normalizer.get());
+  for (const std::string& content : contents) settings.new_tokens.push_back(parts.added.token(content)->id);
+}
+
 // The default tokens around a text of the class of a SentencePiece model's folder.
 void add_class_rules(Value& config) {
   const Value* type = config.find("tokenizer_class");
@@ -289,8 +311,8 @@ bool Tokenizer::exists(const fs::path& where) {
   return files::is_folder(where) ? !find_file(where).empty() : files::exists(where);
 }
 
-std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where,
-                                                 const std::optional<std::string>& chat_template) {
+std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where, const std::optional<std::string>& chat_template,
+                                                 const std::vector<std::string>& new_tokens) {
   bool is_folder = files::is_folder(where);
   if (!is_folder && !files::exists(where)) refuse(where.string(), "no such file or folder", what_works);
   fs::path file = is_folder ? tokenizer_file(where) : where;
@@ -308,6 +330,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where,
     settings.pad = read.pad;
     settings.unk = read.unk;
     settings.chat_template = chat_template ? chat_template : std::move(read.chat_template);
+    add_new_tokens(new_tokens, file, read.parts, settings);
     return std::make_shared<JsonTokenizer>(std::move(read.parts), std::move(settings));
   }
   fs::path folder = is_folder ? where : where.parent_path();
@@ -323,6 +346,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const fs::path& where,
   TokenizerParts parts = std::move(read.parts);
   if (file.filename().string().find(".model") != std::string::npos) add_class_rules(config);
   add_tokens(config, named, more_special(config, map).value_or(read.special), parts);
+  add_new_tokens(new_tokens, file, parts, settings);
   auto id_of = [&](const std::optional<AddedToken>& token) -> std::optional<TokenId> {
     if (!token) return std::nullopt;
     if (const AddedToken* added = parts.added.token(token->content)) return added->id;
@@ -389,6 +413,8 @@ void save_tokenizer(const Tokenizer& tokenizer, const fs::path& folder) {
     if (files::exists(to)) continue;
     if (gguf)
       weights::write_vocabulary(weights::GgufMetadata::open(file), to);
+    else if (json && !tokenizer.new_tokens().empty())
+      files::write(to, with_new_tokens(tokenizer, files::read_compressed(file)));
     else
       files::write(to, json ? files::read_compressed(file) : files::read(file));
   }

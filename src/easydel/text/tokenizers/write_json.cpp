@@ -1,6 +1,7 @@
 #include "easydel/text/tokenizers/write_json.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
@@ -141,6 +142,41 @@ std::string tokenizer_json(const TokenizerParts& parts) {
              ",\n\"pre_tokenizer\": ", step(parts.steps.pre_tokenizer),
              ",\n\"post_processor\": ", parts.post_processor ? to_json(parts.post_processor->as_json()) : "null",
              ",\n\"decoder\": ", step(parts.steps.decoder), ",\n\"model\": ", model_json(*parts.model), "\n}\n");
+}
+
+// The text is spliced: as values, a large vocabulary would take hundreds of megabytes.
+std::string with_new_tokens(const Tokenizer& tokenizer, const std::string& json) {
+  std::string entries;
+  for (const TokenId id : tokenizer.new_tokens()) {
+    AddedToken token;
+    token.id = id;
+    token.content = tokenizer.token_of(id);
+    token.normalized = false;
+    entries += str(entries.empty() ? "" : ",", "\n    ", to_json(added_json(token)));
+  }
+  // The end of the list under the key of the outermost object.
+  const std::string key = "\"added_tokens\"";
+  int depth = 0;
+  bool in_list = false;
+  size_t last = std::string::npos;  // the last character of the list that is not blank
+  for (size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (c == '"') {
+      const size_t begin = at;
+      while (json[++at] != '"')
+        if (json[at] == '\\') ++at;
+      if (depth == 1 && !in_list && json.compare(begin, at + 1 - begin, key) == 0) in_list = true;
+      last = at;
+      continue;
+    }
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (in_list && depth == 1 && c == ']')
+      return str(json.substr(0, last + 1), json[last] == '[' ? "" : ",", entries, "\n  ", json.substr(at));
+    if (!std::isspace(static_cast<unsigned char>(c))) last = at;
+  }
+  const size_t begin = json.find('{');
+  return str(json.substr(0, begin + 1), "\n  ", key, ": [", entries, "\n  ],", json.substr(begin + 1));
 }
 
 std::string tokenizer_config_json(const Tokenizer& tokenizer, const std::string& given) {

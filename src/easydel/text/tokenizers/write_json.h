@@ -12,6 +12,9 @@ namespace easydel::text {
 // The parts as a tokenizer.json. UserError that says why: tokenizer.json cannot express them.
 std::string tokenizer_json(const TokenizerParts& parts);
 
+// The text of a tokenizer.json with tokenizer.new_tokens() in its list of added tokens.
+std::string with_new_tokens(const Tokenizer& tokenizer, const std::string& json);
+
 // A tokenizer_config.json with the named special tokens and the chat template; or `given`, if it is not empty, with the
 // special tokens that it does not name because its class knows them.
 std::string tokenizer_config_json(const Tokenizer& tokenizer, const std::string& given);
