@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "easydel/elarge/torch_report.h"
+#include "easydel/media/image_decoder.h"
 
 namespace easydel::cli {
 namespace {
@@ -23,6 +24,7 @@ Machine healthy() {
   m.disk_folder = "/tmp";
   m.file_seconds = 0.00125;
   m.arrow = "26.0.1";
+  m.images = "libjpeg 62";
   m.fp32_gflops = 200;
   m.bf16_gflops = 100;
   m.read_gigabytes = 20;
@@ -41,6 +43,7 @@ TEST(Doctor, PrintsALineForEachFinding) {
       "memory            6.0 GiB free of 8.0 GiB\n"
       "disk              1.25 ms for a small file with fsync in /tmp\n"
       "Parquet, Arrow    read by Arrow 26.0.1\n"
+      "images            decoded by libjpeg 62\n"
       "measured peak     fp32 200 GFLOP/s, bf16 100 GFLOP/s, reading memory 20.0 GB/s\n");
 }
 
@@ -91,10 +94,19 @@ TEST(Doctor, ReportsWhyParquetCannotBeRead) {
   EXPECT_EQ(warning_of(m), "");
   m.arrow_error = "libeasydel_arrow.so: cannot be loaded: x\n    y";
   EXPECT_EQ(warning_of(m), "warning: libeasydel_arrow.so: cannot be loaded: x\n    y\n");
+  m.arrow_error.clear();
+  m.images.clear();
+  EXPECT_NE(report(m).find("images            cannot be decoded: this program was built without libjpeg, libpng and "
+                           "libwebp\n"),
+            std::string::npos);
+  m.images_error = "libeasydel_media.so: cannot be loaded: x\n    y";
+  EXPECT_EQ(warning_of(m), "warning: libeasydel_media.so: cannot be loaded: x\n    y\n");
 }
 
 TEST(Doctor, MeasuresThisMachine) {
   const Machine m = examine(testing::TempDir());
+  EXPECT_TRUE(m.images.empty() || m.images.starts_with("libjpeg")) << m.images;
+  EXPECT_EQ(m.images.empty(), !media::image_decoder_is_there());
   EXPECT_FALSE(m.instruction_sets.empty());
   EXPECT_GT(m.threads, 0);
   EXPECT_GT(m.free_memory_bytes, 0);

@@ -20,6 +20,7 @@
 #include "easydel/kernels/executor.h"
 #include "easydel/kernels/isa.h"
 #include "easydel/kernels/peak.h"
+#include "easydel/media/image_decoder.h"
 
 namespace easydel::cli {
 namespace {
@@ -109,6 +110,7 @@ std::vector<std::string> warnings(const Machine& m) {
          "training needs at least 16 bytes per parameter");
   if (!m.disk_error.empty()) warn("the disk: " + m.disk_error, "choose another folder");
   if (!m.arrow_error.empty()) all.push_back(m.arrow_error);
+  if (!m.images_error.empty()) all.push_back(m.images_error);
   if (m.file_seconds > 0.05)
     warn("the disk takes " + fixed(1e3 * m.file_seconds, 0) + " ms to write and sync a small file",
          "checkpoints are synced to disk; save them less often or on another disk");
@@ -144,6 +146,11 @@ Machine examine(const std::string& folder) {
   } catch (const UserError& error) {
     m.arrow_error = error.what();
   }
+  try {
+    if (media::image_decoder_is_there()) m.images = media::image_decoder().versions();
+  } catch (const UserError& error) {
+    m.images_error = error.what();
+  }
   const kernels::Peaks peaks = kernels::measure_peaks(kernels::openmp_executor());
   m.fp32_gflops = peaks.fp32_gflops;
   m.bf16_gflops = peaks.bf16_gflops;
@@ -169,6 +176,8 @@ std::string report(const Machine& m) {
     line("disk", fixed(1e3 * m.file_seconds, 2) + " ms for a small file with fsync in " + m.disk_folder);
   line("Parquet, Arrow",
        m.arrow.empty() ? "cannot be read: this program was built without Arrow" : "read by Arrow " + m.arrow);
+  line("images", m.images.empty() ? "cannot be decoded: this program was built without libjpeg, libpng and libwebp"
+                                  : "decoded by " + m.images);
   if (m.fp32_gflops > 0)
     line("measured peak", "fp32 " + fixed(m.fp32_gflops, 0) + " GFLOP/s, bf16 " + fixed(m.bf16_gflops, 0) +
                               " GFLOP/s, reading memory " + fixed(m.read_gigabytes, 1) + " GB/s");

@@ -19,10 +19,12 @@ struct Machine {
   int processors = 0, allowed_processors = 0, threads = 0;
   int64_t memory_bytes = 0, free_memory_bytes = 0;  // within the control group's limit, where there is one
   std::string disk_folder;
-  double file_seconds = 0;                                      // one small file written aside, fsynced and renamed
-  std::string disk_error;                                       // instead of file_seconds
-  std::string arrow;                                            // version; empty: Parquet and Arrow files refuse
-  std::string arrow_error;                                      // why, where it is installed and yet cannot be loaded
+  double file_seconds = 0;   // one small file written aside, fsynced and renamed
+  std::string disk_error;    // instead of file_seconds
+  std::string arrow;         // version; empty: Parquet and Arrow files refuse
+  std::string arrow_error;   // why, where it is installed and yet cannot be loaded
+  std::string images;        // versions; empty: images cannot be decoded
+  std::string images_error;  // why, where libeasydel_media.so is installed and yet cannot be loaded
   double fp32_gflops = 0, bf16_gflops = 0, read_gigabytes = 0;  // peaks of all threads; 0: not measured
 };
 

@@ -20,6 +20,7 @@ class Decoders final : public ImageDecoder {
     }
   }
   std::string png(const Image& image) override { return encode_png(image); }
+  std::string versions() override { return jpeg_version() + ", " + png_version() + ", " + webp_version(); }
 };
 
 }  // namespace

@@ -14,6 +14,10 @@ void decode_jpeg(std::span<const uint8_t> file, const std::string& where, Image&
 void decode_png(std::span<const uint8_t> file, const std::string& where, Image& out);
 void decode_webp(std::span<const uint8_t> file, const std::string& where, Image& out);
 std::string encode_png(const Image& image);
+// Names and versions of the libraries.
+std::string jpeg_version();
+std::string png_version();
+std::string webp_version();
 
 [[noreturn]] void refuse_broken(const std::string& where, ImageForm form, const std::string& why);
 

@@ -19,6 +19,7 @@ class ImageDecoder {
                       Image& out) = 0;
   // As a PNG file without loss.
   virtual std::string png(const Image& image) = 0;
+  virtual std::string versions() = 0;  // "libjpeg 62, libpng 1.6.39, libwebp 1.2.4"
 };
 
 // The pixels of Pillow's convert("RGB"), which drops alpha and does not turn the image. UserError as

@@ -102,4 +102,13 @@ void decode_jpeg(std::span<const uint8_t> file, const std::string& where, Image&
   if (!is_whole) refuse_broken(where, ImageForm::jpeg, state.text);
 }
 
+std::string jpeg_version() {
+#if defined(LIBJPEG_TURBO_VERSION_NUMBER)
+  constexpr int number = LIBJPEG_TURBO_VERSION_NUMBER;  // 2001005 is 2.1.5
+  return str("libjpeg-turbo ", number / 1'000'000, ".", number / 1000 % 1000, ".", number % 1000);
+#else
+  return str("libjpeg ", JPEG_LIB_VERSION);
+#endif
+}
+
 }  // namespace easydel::media

@@ -113,4 +113,6 @@ std::string encode_png(const Image& image) {
   return out;
 }
 
+std::string png_version() { return str("libpng ", png_get_libpng_ver(nullptr)); }
+
 }  // namespace easydel::media

@@ -1,8 +1,10 @@
 // WebP by libwebp. An animation's first picture is decoded, on a canvas that begins transparent, as Pillow does.
+#include <webp/decode.h>
 #include <webp/demux.h>
 
 #include <memory>
 
+#include "easydel/base/error.h"
 #include "easydel/media/decoders.h"
 
 namespace easydel::media {
@@ -24,6 +26,11 @@ void decode_webp(std::span<const uint8_t> file, const std::string& where, Image&
   uint8_t* to = out.pixels.data();
   for (int64_t i = 0; i < out.width * out.height; ++i, canvas += 4, to += 3)
     to[0] = canvas[0], to[1] = canvas[1], to[2] = canvas[2];
+}
+
+std::string webp_version() {
+  const int number = WebPGetDecoderVersion();  // 0x010204 is 1.2.4
+  return str("libwebp ", number >> 16, ".", number >> 8 & 255, ".", number & 255);
 }
 
 }  // namespace easydel::media
