@@ -1,6 +1,7 @@
 """Preparing data: this program beside `datasets` and TRL, and beside what its own parts allow.
 
-  python bench/data.py [--mb 200] [--rounds 5] [--threads 2] [--only jsonl,parquet,csv,masks,alone,memory,start]
+  python bench/data.py [--mb 200] [--rounds 5] [--threads 2] [--gb 1]
+                       [--only jsonl,parquet,csv,masks,alone,memory,start,index,reading,stream]
 
 Runs in the folder of the repository with a Python that has datasets and transformers (and TRL for masks); without them
 it prints its own figures and says which peer is missing. Both sides run in turns; a ratio is that of each pair, and the
@@ -13,6 +14,11 @@ shuffled sentences of ../shared/data (C4) or, without it, of docs.
   alone                 the rate of preparing jsonl as a share of that of tokenizing the bare texts (tokenizer_bench)
   memory                the most memory of `data prepare`, for MB and 4 times MB
   start                 to the end of `data prepare` if the store exists: MB against a hundredth
+  index                 MB/s of indexing the rows of a file as a share of reading its bytes (rows_bench)
+  reading               rows a second of reading alone against iterating over a stream of `datasets` (rows_bench)
+  stream                rows that are read while the run goes on, out of GB of hard links to one file: the most memory
+                        for the first 1 % of an epoch and for all of it (at most 200,000 rows), and the seconds to the
+                        first update and to one at 90 %. Not by default
 """
 
 import argparse
@@ -150,6 +156,18 @@ def peer_texts(model, data, threads, cache):
     return time.perf_counter() - begin
 
 
+def peer_reading(model, data, threads, cache):
+    from datasets import load_dataset
+
+    kind = "json" if data.endswith(".jsonl") else "parquet"
+    more = {"columns": ["text", "other0"]} if kind == "parquet" else {}
+    rows = load_dataset(kind, data_files=data, split="train", cache_dir=cache, streaming=True, **more)
+    begin = time.perf_counter()
+    for _ in rows:
+        pass
+    return time.perf_counter() - begin
+
+
 def peer_masks(model, data, threads, cache):
     import torch
     from datasets import load_dataset
@@ -252,17 +270,85 @@ def start(context):
           f"{seconds['texts.jsonl'] / seconds['few.jsonl']:.2f} times that with a hundredth of them")  # fmt: skip
 
 
+def rows_bench(*words):
+    """{bytes, index: MB/s, rows: rows/s}; None: it is not built."""
+    bench = Path(PROGRAM).with_name("rows_bench")
+    if not bench.is_file():
+        return print(f"{bench} is not built")
+    said = subprocess.run([bench, *words], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return {name: float(value) for name, value in (line.split("\t") for line in said.splitlines())}
+
+
+def index(context):
+    folder = context[2]
+    for name in ("texts.jsonl", "texts.csv"):
+        if found := rows_bench(folder / name):
+            print(f"index    {name}: {found['index']:.0f} MB/s, {found['index'] / found['bytes']:.2f} of reading its bytes (target 0.5)")
+
+
+def reading(context, rows):
+    options, model, folder = context
+    for name, words, limit in (("texts.jsonl", [], 5), ("texts.parquet", ["text,other0"], 2)):
+        if not (folder / name).exists():
+            continue
+        ours, ratios = [], []
+        for _ in range(options.rounds):
+            found = rows_bench(folder / name, *words)
+            if not found:
+                return
+            ours.append(rows / found["rows"])
+            if importlib.util.find_spec("datasets"):
+                ratios.append(peer("reading", model, folder / name, options) / ours[-1])
+        say(name[6:], rows, ours, ratios, limit)
+
+
+def stream(context, rows):
+    options, model, folder = context
+    parts = folder / "links"
+    parts.mkdir()
+    links = max(1, round(options.gb * 1000 / options.mb))
+    for i in range(links):
+        os.link(folder / "texts.jsonl", parts / f"{i}.jsonl")
+    run = {
+        "model": {"name_or_path": str(model)},
+        "mixture": {"cache_dir": str(folder / "cache"), "cache_min_bytes": 0, "enable_caching": False,
+                    "informs": [{"data_files": str(parts)}]},
+        "trainer": {"total_batch_size": 16, "max_length": LENGTH},
+    }  # fmt: skip
+    (folder / "run.json").write_text(json.dumps(run))
+
+    def order(first, last):
+        begin = time.perf_counter()
+        process = subprocess.Popen([PROGRAM, "data", "order", str(folder / "run.json"), "--steps", f"{first}..{last}"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            sys.exit("easydel data order failed")
+        return time.perf_counter() - begin, used.ru_maxrss / 1024
+
+    steps = links * rows // 16
+    order(1, 1)  # makes the index
+    at_start = [order(1, 1)[0] for _ in range(options.rounds)]
+    at_end = [order(int(0.9 * steps), int(0.9 * steps))[0] for _ in range(options.rounds)]
+    few, all_steps = max(1, steps // 100), min(steps, 200_000 // 16)
+    print(f"stream   {links} links, {links * rows} rows: first update after {middle(at_start):.2f} s, one at 90 % after "
+          f"{middle(at_end):.2f} s ({middle(at_end) / middle(at_start):.2f} times; target 2); "
+          f"{order(1, min(few, all_steps))[1]:.0f} MiB for {min(few, all_steps)} updates, {order(1, all_steps)[1]:.0f} MiB for {all_steps}")  # fmt: skip
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mb", type=int, default=200)
+    parser.add_argument("--gb", type=float, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", default="jsonl,parquet,csv,masks,alone,memory,start")
+    parser.add_argument("--only", default="jsonl,parquet,csv,masks,alone,memory,start,index,reading")
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.peer:
         name, *arguments = json.loads(options.peer)
-        return print("@", {"texts": peer_texts, "masks": peer_masks}[name](*arguments))
+        return print("@", {"texts": peer_texts, "masks": peer_masks, "reading": peer_reading}[name](*arguments))
     with tempfile.TemporaryDirectory(prefix="easydel_data_") as folder:
         folder = Path(folder)
         model = model_folder(folder)
@@ -282,6 +368,12 @@ def main():
             memory(context)
         if "start" in asked:
             start(context)
+        if "index" in asked:
+            index(context)
+        if "reading" in asked:
+            reading(context, rows)
+        if "stream" in asked:
+            stream(context, rows)
 
 
 if __name__ == "__main__":

@@ -199,7 +199,7 @@ TEST_F(DataCommands, ATokenStoreTrainsTheSameWeights) {
     return test::read_file(folder_ / "out" / name / "run-6/model.safetensors");
   };
   const std::vector<std::string> six{"--set", "trainer.max_training_steps=6"};
-  const std::string memory = train("memory", {six[0], six[1], "--set", "mixture.enable_caching=false"});
+  const std::string memory = train("memory", {six[0], six[1], "--set", "mixture.streaming=false"});
   EXPECT_EQ(memory.find("token store"), std::string::npos) << memory;
   EXPECT_FALSE(fs::exists(folder_ / "cache"));
   EXPECT_NE(train("built", six).find("was built"), std::string::npos);
@@ -209,7 +209,7 @@ TEST_F(DataCommands, ATokenStoreTrainsTheSameWeights) {
   EXPECT_EQ(weights("built"), weights("memory"));
   EXPECT_EQ(weights("mapped"), weights("memory"));
   train("stopped", {"--set", "trainer.max_training_steps=3"});
-  train("stopped", {six[0], six[1], "--set", "mixture.enable_caching=false"});
+  train("stopped", {six[0], six[1], "--set", "mixture.streaming=false"});
   EXPECT_EQ(weights("stopped"), weights("memory")) << "begun from the store, resumed in memory";
   fs::rename(folder_ / "rows.jsonl", folder_ / "moved.jsonl");
   test::write_file(folder_ / "run.yaml", test::replaced(yaml, "rows.jsonl", "moved.jsonl"));
@@ -217,6 +217,45 @@ TEST_F(DataCommands, ATokenStoreTrainsTheSameWeights) {
   train("other", {six[0], six[1], "--set", "trainer.max_length=12"});
   const test::Ran listed = test::run_program({"data", "cache", "--cache-dir", "cache"}, {.folder = folder_.path()});
   EXPECT_EQ(std::ranges::count(listed.out, '\n'), 3) << "a heading and two stores: " << listed.out << listed.err;
+}
+
+// Rows that are read while the run goes on: whatever the number of threads, on one rank and on two, stopped and resumed
+// five times, the rows of each update are those of a run in memory.
+TEST_F(DataCommands, RowsReadWhileTheRunGoesOnTrainTheSameWeights) {
+  std::string rows;
+  for (int i = 0; i < 40; ++i)
+    rows += str("{\"text\": \"One day, Max saw ", i, " hats", i % 3 ? " and a cat" : "", ".\"}\n");
+  test::write_file(folder_ / "rows.jsonl", rows);
+  run(", cache_dir: cache, cache_min_bytes: 1, enable_caching: false");
+  test::write_file(folder_ / "run.yaml", test::read_file(folder_ / "run.yaml") + "actions: [train]\n");
+  const auto train = [&](const std::string& name, const std::vector<std::string>& keys, int steps = 6, int ranks = 1) {
+    std::vector<std::string> words{
+        "run", "run.yaml", "--set", "trainer.model_name=" + name, "--set", str("trainer.max_training_steps=", steps)};
+    for (const std::string& key : keys) words.insert(words.end(), {"--set", key});
+    if (ranks > 1) words.insert(words.end(), {"--nproc", std::to_string(ranks)});
+    const test::Ran ran = test::run_program(words, {.folder = folder_.path()});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return ran.err;
+  };
+  const auto weights = [&](const std::string& name) {
+    return test::read_file(folder_ / "out" / name / "run-6/model.safetensors");
+  };
+  const std::string in_memory = "mixture.streaming=false";
+  EXPECT_EQ(train("memory", {in_memory}).find("while the run goes on"), std::string::npos);
+  const std::string said = train("one", {"mixture.prefetch_workers=1", "mixture.prefetch_buffer_size=1"});
+  EXPECT_NE(said.find("40 rows will be read and tokenized while the run goes on"), std::string::npos) << said;
+  EXPECT_EQ(weights("one"), weights("memory"));
+  train("three", {"mixture.prefetch_workers=3"});
+  EXPECT_EQ(weights("three"), weights("memory"));
+  for (int steps = 1; steps <= 6; ++steps) train("stopped", {}, steps);
+  EXPECT_EQ(weights("stopped"), weights("memory"));
+  EXPECT_TRUE(fs::exists(folder_ / "cache/rows")) << "the index of rows";
+  train("memory-on-two", {in_memory}, 6, 2);
+  train("two", {}, 6, 2);
+  EXPECT_EQ(weights("two"), weights("memory-on-two"));
+  const auto order = [&](const std::string& key) { return data({"order", "--steps", "3..23", "--set", key}).out; };
+  EXPECT_FALSE(order(in_memory).empty());
+  EXPECT_EQ(order("mixture.prefetch_workers=2"), order(in_memory));
 }
 
 TEST_F(DataCommands, PrepareBuildsAStoreAndCacheListsIt) {

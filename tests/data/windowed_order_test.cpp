@@ -64,7 +64,7 @@ TEST(WindowedOrder, AWindowThatHoldsEverythingIsTheFullShuffle) {
 
 TEST(WindowedOrder, EpochsOfAMixtureShuffleEachSourceByWindows) {
   const std::vector<int64_t> sizes{2000, 900};
-  const EpochOrder order(sizes, {true, 10, StopStrategy::longest, {0.7, 0.3}}, true, 9, {4, 0});
+  const EpochOrder order(sizes, {true, 10, StopStrategy::longest, {0.7, 0.3}}, true, 9, {{4, 0}, {4, 0}});
   std::vector<int64_t> first;  // of the first source, in the epoch's order
   std::set<int64_t> seen;
   for (int64_t i = 0; i < order.size(); ++i) {

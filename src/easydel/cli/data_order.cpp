@@ -61,9 +61,11 @@ int run_data_order(const DataCommand& command) {
     const int64_t begin = (step - 1) % in_epoch * update;
     std::string lines;
     for (int64_t i = begin; i < std::min(begin + update, dataset.size()); ++i) {
+      const std::optional<data::Example> example = dataset.find(dataset.index(epoch, i));
+      if (!example) continue;
       lines += std::to_string(step);
       std::string before;
-      for (const data::RowOrigin& origin : dataset.origins(dataset.at(dataset.index(epoch, i)))) {
+      for (const data::RowOrigin& origin : dataset.origins(*example)) {
         const std::string place = "\t" + names[origin.inform] + "\t" + origin.where;
         if (place != before) lines += before = place;  // the sequences of a pair are one row
       }

@@ -7,6 +7,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
+#include "easydel/data/example_stream.h"
 #include "easydel/data/inform_examples.h"
 #include "easydel/data/token_store.h"
 
@@ -100,6 +101,7 @@ void check_first_rows(const DatasetOptions& options, const Prepare& prepare) {
 }
 
 Dataset Dataset::build(const DatasetOptions& options, const Prepare& prepare) {
+  if (std::shared_ptr<ExampleStream> stream = open_stream(options, prepare)) return {options, std::move(stream)};
   if (std::optional<ReadExamples> stored = read_through_store(options, prepare))
     return assemble(options, std::move(*stored));
   ReadExamples read;
@@ -140,6 +142,54 @@ Dataset::Dataset(const DatasetOptions& options, ReadExamples read)
   ::malloc_trim(0);  // gives the memory of what was read back to the system
 }
 
+Dataset::Dataset(const DatasetOptions& options, std::shared_ptr<ExampleStream> stream)
+    : stream_(std::move(stream)),
+      windows_(stream_->windows_text()),
+      order_(stream_->order()),
+      repeats_(false),
+      fingerprint_(stream_->fingerprint()) {
+  constexpr int64_t rows_to_look_at = 64;
+  std::vector<int64_t> first;
+  for (int64_t i = 0; i < std::min(size(), rows_to_look_at); ++i) first.push_back(index(0, i));
+  announce(first, true);
+  for (const int64_t row : first) {
+    const std::optional<Example> example = find(row);
+    if (!example) continue;
+    ++first_rows_.rows;
+    first_rows_.tokens += int64_t(example->tokens.size());
+    first_rows_.labels += example->labelled();
+    first_rows_.longest = std::max(first_rows_.longest, int64_t(example->tokens.size()));
+  }
+  DatasetReport seen = report();
+  stream_->forget_report();
+  if (first_rows_.rows == 0) refuse_empty(options, seen);
+  refuse_useless(options, seen);
+  log::info(options.section, ": ", counted(stream_->rows(), "row"),
+            " will be read and tokenized while the run goes on; tokens of an epoch are estimated from the first ",
+            counted(int64_t(first.size()), "row"));
+  if (!windows_.empty()) log::info(options.section, ": ", stream_->shuffle_text());
+}
+
+int64_t Dataset::examples_count() const {
+  if (stream_)
+    refuse("mixture.enable_caching",
+           "something needs every example before the first step, and with false they are read "
+           "while the run goes on",
+           "leave mixture.enable_caching out, or set mixture.tokenization.keep_in_memory: true");
+  return packed_ ? packed_->size() : examples_.size();
+}
+
+const DatasetReport& Dataset::report() const { return stream_ ? stream_->report() : report_; }
+
+void Dataset::announce(std::span<const int64_t> indices, bool anew) const {
+  if (stream_) stream_->announce(indices, anew);
+}
+
+std::optional<Example> Dataset::find(int64_t index) const {
+  if (stream_) return stream_->find(index);
+  return at(index);
+}
+
 Value DatasetReport::bad_rows() const {
   if (skipped == 0) return {};
   Value out = Value::map(), first = Value::list();
@@ -153,11 +203,22 @@ std::vector<RowOrigin> Dataset::origins(const Example& example) const {
   const Column* const rows = example.find(row_column);
   check(rows, "a dataset that did not keep its origins");
   std::vector<RowOrigin> out;
+  if (stream_) {
+    for (const int64_t row : std::get<std::vector<int64_t>>(rows->values)) out.push_back(stream_->origin(row));
+    return out;
+  }
   for (const int64_t row : std::get<std::vector<int64_t>>(rows->values)) out.push_back(origins_.at(size_t(row)));
   return out;
 }
 
 Example Dataset::at(int64_t index) const {
+  if (stream_) {
+    std::optional<Example> out = stream_->find(index);
+    if (!out)
+      refuse(stream_->origin(index).where, "the row has no example, and here each row must have one",
+             "leave mixture.enable_caching out, or set mixture.tokenization.keep_in_memory: true");
+    return std::move(*out);
+  }
   Example out = packed_ ? packed_->at(examples_, index) : examples_.at(index);
   for (const Added& added : added_) {
     const int64_t begin = added.begins[size_t(index)];
@@ -169,10 +230,12 @@ Example Dataset::at(int64_t index) const {
 }
 
 int64_t Dataset::tokens_of(int64_t index) const {
+  if (stream_) return int64_t(at(index).tokens.size());
   return packed_ ? packed_->tokens_of(index) : examples_.tokens_of(index);
 }
 
 int64_t Dataset::labels_of(int64_t index) const {
+  if (stream_) return at(index).labelled();
   return packed_ ? packed_->labels_of(examples_, index) : examples_.labels_of(index);
 }
 
@@ -196,17 +259,20 @@ int64_t Dataset::sum_of_epoch(int64_t of_all, Count count) const {
 }
 
 int64_t Dataset::tokens() const {
+  if (stream_) return int64_t(double(first_rows_.tokens) / double(first_rows_.rows) * double(size()));
   return sum_of_epoch(packed_ ? report_.packing.tokens : examples_.tokens(),
                       [this](int64_t i) { return tokens_of(i); });
 }
 
 int64_t Dataset::labels() const {
+  if (stream_) return int64_t(double(first_rows_.labels) / double(first_rows_.rows) * double(size()));
   int64_t all = packed_ ? 0 : examples_.labels();
   for (int64_t row = 0; packed_ && row < packed_->size(); ++row) all += packed_->labels_of(examples_, row);
   return sum_of_epoch(all, [this](int64_t i) { return labels_of(i); });
 }
 
 int64_t Dataset::longest() const {
+  if (stream_) return first_rows_.longest;
   if (!packed_) return examples_.longest();
   int64_t most = 0;
   for (int64_t row = 0; row < packed_->size(); ++row) most = std::max(most, packed_->tokens_of(row));

@@ -65,6 +65,15 @@ struct StoreOptions {
   Value settings;  // what decides the examples besides rows and informs: the method's keys, the tokenizer
 };
 
+// Reading rows while they are needed, instead of all of them before: example_stream.h.
+struct StreamOptions {
+  std::filesystem::path cache;            // the folder in which indices of files are kept
+  int64_t min_bytes = int64_t{64} << 20;  // of the input files together; less is prepared at once, in memory
+  int64_t window_rows = 1000;             // of a shuffle, at least
+  int64_t workers = 0;                    // threads that prepare; 0: one for each core but one
+  Value settings;                         // what decides the examples besides rows and informs
+};
+
 struct DatasetOptions {
   std::vector<InformConfig> informs;
   std::string section = "mixture.informs";  // their section, for messages
@@ -90,6 +99,7 @@ struct DatasetOptions {
   bool deduplicate = false;  // leave out rows with the words of an earlier one
   std::optional<Decontamination> decontamination = {};
   std::optional<StoreOptions> store = {};          // not given: in memory
+  std::optional<StreamOptions> stream = {};        // if there is no store
   bool keep_origins = false;                       // keep where each row comes from, for Dataset::origins
   std::function<void(int64_t rows)> on_rows = {};  // called now and then with the number of rows prepared so far
 };
@@ -123,6 +133,10 @@ struct ReadExamples {
   std::shared_ptr<const WordRuns> repeated;  // of the evaluation data; null: not asked for
 };
 
+class ExampleStream;
+
+// In memory, mapped from a token store, or a stream: then the examples are numbered by their rows, some rows have no
+// example, and what needs all examples is refused.
 class Dataset {
  public:
   // Throws UserError for a missing file, a broken row, a row without its field, or if there is nothing to train on.
@@ -134,19 +148,32 @@ class Dataset {
   int64_t size() const { return order_.size(); }  // examples in an epoch
   // The index of the example at a place of an epoch, in constant time; for one thread at a time.
   int64_t index(int64_t epoch, int64_t position) const { return order_.at(epoch, position); }
-  int64_t examples_count() const { return packed_ ? packed_->size() : examples_.size(); }  // each once
-  // An example by its index. It is put together anew by every call. Several threads may call at once.
+  // Each once. UserError: of a stream, because who asks needs all of them.
+  int64_t examples_count() const;
+  // An example by its index. It is put together anew by every call. Several threads may call at once, but only one if
+  // it is a stream. UserError: of a stream, the row has no example, or is bad.
   Example at(int64_t index) const;
+  // The same, but nothing if the row of a stream has no example.
+  std::optional<Example> find(int64_t index) const;
+  bool is_stream() const { return stream_ != nullptr; }
+  // Tells a stream which indices find() will be asked for, in this order, after those that it was told before, or
+  // instead of them.
+  void announce(std::span<const int64_t> indices, bool anew) const;
+  // How a stream is shuffled, if one window does not hold everything: "27x371"; empty: as always.
+  const std::string& windows() const { return windows_; }
   int64_t tokens_of(int64_t index) const;
   int64_t labels_of(int64_t index) const;
   // Gives an example numbers of a method's own, one for each of its sequences; not while other threads read.
   void add_numbers(int64_t index, const std::string& name, std::span<const float> numbers);
+  // Of a stream these are estimates from its first rows.
   int64_t tokens() const;   // in an epoch
   int64_t labels() const;   // in an epoch
   int64_t longest() const;  // tokens of the longest example
-  // Of all examples' tokens, labels, lengths and weights, and of how they are packed; equal for equal data.
+  // Of a stream: of where its rows are and of the options' settings. Else of all examples' tokens, labels, lengths and
+  // weights, and of how they are packed; equal for equal data.
   const std::string& fingerprint() const { return fingerprint_; }
-  const DatasetReport& report() const { return report_; }
+  // Of a stream: of the rows that it was asked for until now.
+  const DatasetReport& report() const;
   // With keep_origins: where each sequence of an example comes from. In rows packed as one stream only the first
   // document of each row is known.
   std::vector<RowOrigin> origins(const Example& example) const;
@@ -159,9 +186,15 @@ class Dataset {
     std::vector<float> numbers;
   };
   Dataset(const DatasetOptions& options, ReadExamples read);
+  Dataset(const DatasetOptions& options, std::shared_ptr<ExampleStream> stream);
   template <class Count>
   int64_t sum_of_epoch(int64_t of_all, Count count) const;
 
+  std::shared_ptr<ExampleStream> stream_;  // null: not a stream
+  std::string windows_;
+  struct FirstRows {
+    int64_t rows = 0, tokens = 0, labels = 0, longest = 0;
+  } first_rows_;            // of a stream
   ExampleBlocks examples_;  // or documents, if they are packed
   std::optional<PackedRows> packed_;
   EpochOrder order_;

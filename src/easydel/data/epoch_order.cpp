@@ -10,8 +10,14 @@
 
 namespace easydel::data {
 
-EpochOrder::EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, uint64_t seed, Windows windows)
-    : sizes_(std::move(sizes)), mixture_(std::move(mixture)), shuffled_(shuffled), seed_(seed), windows_(windows) {
+EpochOrder::EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, uint64_t seed,
+                       std::vector<Windows> windows)
+    : sizes_(std::move(sizes)),
+      mixture_(std::move(mixture)),
+      shuffled_(shuffled),
+      seed_(seed),
+      windows_(std::move(windows)) {
+  windows_.resize(std::max<size_t>(windows_.size(), sizes_.size() + 1));
   for (const int64_t size : sizes_) begins_.push_back(std::exchange(size_, size_ + size));
   mixture_.on = mixture_.on && sizes_.size() > 1 && size_ > 0;
   if (!mixture_.on) return;
@@ -136,7 +142,8 @@ EpochOrder::Draw EpochOrder::draw_in_order(int64_t block, int64_t place) const {
 int64_t EpochOrder::own(int64_t epoch, size_t source, int64_t number) const {
   const int64_t pass = number / sizes_[source], place = number % sizes_[source];
   if (!shuffled_) return begins_[source] + place;
-  const WindowedOrder order(sizes_[source], windows_, seed_, Use::source, {uint64_t(epoch), source, uint64_t(pass)});
+  const WindowedOrder order(sizes_[source], windows_[source], seed_, Use::source,
+                            {uint64_t(epoch), source, uint64_t(pass)});
   return begins_[source] + order.at(place);
 }
 
@@ -150,7 +157,7 @@ int64_t EpochOrder::at(int64_t epoch, int64_t position) const {
   check(position >= 0 && position < size_, "place ", position, " of an epoch of ", size_);
   if (mixture_.on) return mixed(epoch, position);
   if (!shuffled_) return position;
-  return WindowedOrder(size_, windows_, seed_, Use::epoch, {uint64_t(epoch)}).at(position);
+  return WindowedOrder(size_, windows_[0], seed_, Use::epoch, {uint64_t(epoch)}).at(position);
 }
 
 std::vector<int64_t> EpochOrder::uses(int64_t epoch) const {

@@ -31,9 +31,10 @@ struct BlockMixture {
 class EpochOrder {
  public:
   // `sizes`: how many examples each source has; source s owns the indices after those of the sources before it.
-  // `windows`: in which rows are shuffled; those of a mixture are of one source each.
+  // `windows`: in which rows are shuffled, of each source of a block mixture, else one; empty: everything at once.
   // UserError: the schedule gives all of a block to sources without examples.
-  EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, uint64_t seed, Windows windows = {});
+  EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool shuffled, uint64_t seed,
+             std::vector<Windows> windows = {});
 
   int64_t size() const { return size_; }  // examples in an epoch: equal for all epochs
   // The index of the example at a place of an epoch, in constant time; for one thread at a time.
@@ -61,9 +62,9 @@ class EpochOrder {
   BlockMixture mixture_;
   bool shuffled_;
   uint64_t seed_;
-  Windows windows_;
-  std::vector<int64_t> shares_;  // of each source in a whole block; 0: never drawn
-  std::vector<int64_t> last_;    // of each source in the block after the whole ones
+  std::vector<Windows> windows_;  // one for each permutation
+  std::vector<int64_t> shares_;   // of each source in a whole block; 0: never drawn
+  std::vector<int64_t> last_;     // of each source in the block after the whole ones
   // With a schedule, of all blocks instead: how many examples of each source the blocks before one have.
   std::vector<int64_t> scheduled_;
   int64_t whole_blocks_ = 0;  // before the last one

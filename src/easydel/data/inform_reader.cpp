@@ -125,12 +125,24 @@ TypedRow InformReader::typed_row(Row row, const std::filesystem::path& file) con
   if (is_alone)
     out.where = row.where, out.text = Value::text("");
   else
-    out = typed(std::move(row), rules_);
+    out = data::typed(std::move(row), rules_);
   out.images = std::move(images);
   out.learn = learn_;
   out.evaluation = evaluation_;
   for (const auto& [name, value] : inform_.chat_template_args)
     if (!out.template_arguments.is_map() || !out.template_arguments.find(name)) out.template_arguments.set(name, value);
+  return out;
+}
+
+std::optional<TypedRow> InformReader::typed(Row row, const std::filesystem::path& file) const {
+  std::optional<Row> changed = steps_.apply(std::move(row));
+  if (!changed) return std::nullopt;
+  return typed_row(std::move(*changed), file);
+}
+
+ReadOptions InformReader::read_options() const {
+  ReadOptions out{inform_.sample_by, steps_.fields(fields_to_read())};
+  if (images_) out.raw_fields = image_columns();
   return out;
 }
 
@@ -157,6 +169,13 @@ std::vector<std::filesystem::path> InformReader::files() const {
   for (const SplitPart& part : parts_)
     for (std::filesystem::path& file : files_of_part(part)) out.push_back(std::move(file));
   return out;
+}
+
+void InformReader::refuse_same_files(const SplitPart& part, const std::vector<std::filesystem::path>& files,
+                                     const std::vector<std::filesystem::path>& files_before) const {
+  if (files == files_before && part.split != parts_.front().split)
+    refuse(name_ + ".split", "these files do not belong to splits, so '" + part.split + "' has no rows of its own",
+           "name a folder or a dataset that has splits, or give each file its own inform");
 }
 
 const FileSource& InformReader::source_of(const std::filesystem::path& file) const {
@@ -189,9 +208,8 @@ void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
     if (to_skip > 0) return --to_skip, true;
     return row_of_part++ >= range.last - range.first;
   };
-  ReadOptions options{inform_.sample_by, steps_.fields(fields_to_read())};
+  ReadOptions options = read_options();
   options.rows_to_skip = &to_skip;
-  if (images_) options.raw_fields = image_columns();
   const std::filesystem::path* read_file = nullptr;
   options.on_bad_row = [&](const UserError& error) {
     if (is_outside() || is_full()) return;
@@ -203,9 +221,9 @@ void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
     if (is_outside()) return true;
     PreparedRow prepared;
     try {
-      std::optional<Row> changed = steps_.apply(std::move(row));
-      if (!changed) return true;
-      prepared.row = typed_row(std::move(*changed), *read_file);
+      std::optional<TypedRow> made = typed(std::move(row), *read_file);
+      if (!made) return true;
+      prepared.row = std::move(*made);
     } catch (const UserError& error) {
       ++taken;
       return more = batch.add(error);
@@ -216,9 +234,7 @@ void InformReader::read(const std::function<bool(PreparedRow&)>& sink) {
   std::vector<std::filesystem::path> files_before;
   for (const SplitPart& part : parts_) {
     const std::vector<std::filesystem::path> files = files_of_part(part);
-    if (files == files_before && part.split != parts_.front().split)
-      refuse(name_ + ".split", "these files do not belong to splits, so '" + part.split + "' has no rows of its own",
-             "name a folder or a dataset that has splits, or give each file its own inform");
+    refuse_same_files(part, files, files_before);
     files_before = files;
     row_of_part = 0;
     const int64_t rows = part.needs_count() ? count(files) : INT64_MAX;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,12 +45,23 @@ class InformReader {
   // All files of all parts of the split, in their order. UserError: there are none.
   std::vector<std::filesystem::path> files() const;
 
+  // The parts of read(), for who goes to rows instead of reading all.
+  const std::vector<SplitPart>& parts() const { return parts_; }
+  std::vector<std::filesystem::path> files_of_part(const SplitPart& part) const;
+  const FileSource& source_of(const std::filesystem::path& file) const;  // UserError: no source reads it
+  ReadOptions read_options() const;
+  // UserError: the part has the files of the part before it, although it names another split.
+  void refuse_same_files(const SplitPart& part, const std::vector<std::filesystem::path>& files,
+                         const std::vector<std::filesystem::path>& files_before) const;
+  // What the inform's steps make of a row of a file. Nothing: they leave it out. For one thread at a time. UserError:
+  // the row is bad.
+  std::optional<TypedRow> typed(Row row, const std::filesystem::path& file) const;
+  const InformConfig& config() const { return inform_; }
+
  private:
   TypedRow typed_row(Row row, const std::filesystem::path& file) const;
   std::vector<std::string> fields_to_read() const;
   std::vector<std::string> image_columns() const;  // that may hold bytes
-  std::vector<std::filesystem::path> files_of_part(const SplitPart& part) const;
-  const FileSource& source_of(const std::filesystem::path& file) const;
   // How many rows the files have, bad ones among them.
   int64_t count(const std::vector<std::filesystem::path>& files) const;
 

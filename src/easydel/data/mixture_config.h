@@ -316,8 +316,7 @@ struct MixtureConfig {
   template <class C>
   static constexpr auto fields() {
     using namespace config;
-    constexpr auto whole = no_effect("the order of all rows is drawn at once, no buffer is needed");
-    constexpr auto ready = no_effect("rows are tokenized once, before the first step");
+    constexpr auto loader = no_effect("there is one loader");
     return std::array{
         field<&C::informs>("The sources."),
         field<&C::evaluation>(
@@ -360,15 +359,22 @@ struct MixtureConfig {
                                    "run, in memory.",
                                    at_least(0)),
         field<&C::streaming>("false: keep all tokens in memory, without a token store."),
-        field<&C::shuffle_buffer_size>("Rows in the shuffle buffer.", whole),
-        field<&C::pack_shuffle_buffer_factor>("Size of the shuffle buffer in batches.", whole),
+        field<&C::shuffle_buffer_size>(
+            "Rows in a window of the shuffle, at least, where rows are read while the run goes "
+            "on (enable_caching: false). All other data are shuffled as a whole.",
+            at_least(1)),
+        field<&C::pack_shuffle_buffer_factor>("Size of the shuffle buffer in batches.",
+                                              no_effect("all documents are shuffled before they are packed")),
         field<&C::tokens_field_name>("Field with the tokens of rows that are tokenized already; input_ids is "
                                      "also taken."),
         field<&C::dask_storage_options>("Options of remote files: token is sent to the servers of https:// addresses."),
         field<&C::tokenize_callback>("Name of a plug-in's row function, or the file of a template, *.jinja, that makes "
                                      "rows of tokens; it is the last step of every inform."),
-        field<&C::prefetch_workers>("Threads that read ahead.", ready),
-        field<&C::prefetch_buffer_size>("Batches read ahead.", ready),
+        field<&C::prefetch_workers>("Threads that read and prepare rows while the run goes on (enable_caching: false); "
+                                    "null: one for each core but one. Changes no result.",
+                                    at_least(1)),
+        field<&C::prefetch_buffer_size>("Updates that they prepare before they are needed; null: 4. Changes no result.",
+                                        at_least(1)),
         field<&C::cloud_max_retries>("How often a remote file is asked for again after the network failed.",
                                      at_least(0)),
         field<&C::cloud_retry_delay>("Seconds before the first of these retries; each further one waits twice as long.",
@@ -378,11 +384,14 @@ struct MixtureConfig {
         field<&C::cache_expiry_seconds>("How long a copy is used before the server is asked whether its file has "
                                         "changed.",
                                         at_least(0)),
-        field<&C::use_sharded_source>("Upstream's newer loader.", ready),
-        field<&C::use_fast_loader>("Upstream's fast loader.", ready),
-        field<&C::num_workers>("Processes that load.", ready),
-        field<&C::prefetch_size>("Batches read ahead.", ready),
-        field<&C::enable_caching>("Keep tokens in a token store for later runs; false: in memory, by every run."),
+        field<&C::use_sharded_source>("Upstream's newer loader.", loader),
+        field<&C::use_fast_loader>("Upstream's fast loader.", loader),
+        field<&C::num_workers>("Processes that load.",
+                               no_effect("threads read rows; prefetch_workers and tokenization.num_proc say how many")),
+        field<&C::prefetch_size>("Batches read ahead.", no_effect("prefetch_buffer_size says how many")),
+        field<&C::enable_caching>(
+            "Keep tokens in a token store for later runs; false: input of cache_min_bytes or more "
+            "is read and tokenized while the run goes on, and nothing is kept."),
     };
   }
   void settle(config::Keys& keys);

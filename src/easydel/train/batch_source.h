@@ -36,10 +36,13 @@ class BatchSource {
   virtual int64_t examples_in_epoch() const;
 };
 
-// Updates of `update` examples in `parts` parts, in the dataset's order of each epoch.
+// Updates of `update` examples in `parts` parts, in the dataset's order of each epoch. A stream prepares `steps_ahead`
+// updates before they are asked for; an update has fewer examples if some of its rows have none.
 class DatasetSource final : public BatchSource {
  public:
-  DatasetSource(std::shared_ptr<data::Dataset> dataset, int64_t update, int64_t parts, int64_t max_steps_in_epoch = 0);
+  static constexpr int64_t default_steps_ahead = 4;
+  DatasetSource(std::shared_ptr<data::Dataset> dataset, int64_t update, int64_t parts, int64_t max_steps_in_epoch = 0,
+                int64_t steps_ahead = default_steps_ahead);
   int64_t steps_in_epoch() const override { return steps_; }
   std::vector<MicroBatch> step(int64_t step) override;
   Value cursor(int64_t step) const override;
@@ -52,9 +55,11 @@ class DatasetSource final : public BatchSource {
  private:
   // The indices of a step's examples, by micro-batch.
   std::vector<std::vector<int64_t>> indices(int64_t step);
+  void announce(int64_t step);
 
   std::shared_ptr<data::Dataset> dataset_;
-  int64_t update_, parts_, steps_;
+  int64_t update_, parts_, steps_, steps_ahead_;
+  int64_t expected_ = -1, announced_ = 0;  // of a stream: the next step, and the first one that is not announced
   std::vector<data::Example> of_step_, taken_;
 };
 

@@ -38,6 +38,7 @@ Previews::Previews(const TrainerConfig& config, std::shared_ptr<const models::Mo
       generation_(generation_of(config, *model)) {
   set_end_tokens(generation_, *model, tokenizer.get());
   if (config.generation_use_train_prompts) data_ = std::move(data);
+  if (data_) check(data_->examples_count() > 0, "previews of no examples");  // a stream is refused now, not at a step
   for (const Value& prompt : generation_prompts(config)) {
     if (!prompt.is_list()) {
       prompts_.push_back(tokenizer->encode(prompt.scalar));

@@ -6,6 +6,7 @@
 
 #include "easydel/base/files.h"
 #include "easydel/config/fields.h"
+#include "easydel/data/example_stream.h"
 #include "easydel/data/token_store.h"
 
 namespace easydel::train {
@@ -25,13 +26,9 @@ Value trainer_keys(const TrainerSection& trainer) {
   return out;
 }
 
-}  // namespace
-
-std::optional<data::StoreOptions> store_options(const TrainerSection& trainer, const data::MixtureConfig& mixture,
-                                                const text::Tokenizer& tokenizer, int64_t vocabulary) {
-  std::optional<data::StoreOptions> out = data::store_options(mixture);
-  if (!out) return out;
-  Value& settings = out->settings = Value::map();
+Value settings_of(const TrainerSection& trainer, const data::MixtureConfig& mixture, const text::Tokenizer& tokenizer,
+                  int64_t vocabulary) {
+  Value settings = Value::map();
   settings.set("trainer", trainer_keys(trainer));
   settings.set("tokenization", config::write(mixture.tokenization));
   settings.set("packed", Value::boolean(mixture.pack_tokens || mixture.pack_on_the_fly));
@@ -41,6 +38,22 @@ std::optional<data::StoreOptions> store_options(const TrainerSection& trainer, c
   settings.set("chat_template", Value::text(tokenizer.chat_template().value_or("")));
   Value& files = settings.set("tokenizer", Value::list());
   for (const auto& file : tokenizer.files()) files.items.push_back(Value::text(files::sha256_of_file(file)));
+  return settings;
+}
+
+}  // namespace
+
+std::optional<data::StoreOptions> store_options(const TrainerSection& trainer, const data::MixtureConfig& mixture,
+                                                const text::Tokenizer& tokenizer, int64_t vocabulary) {
+  std::optional<data::StoreOptions> out = data::store_options(mixture);
+  if (out) out->settings = settings_of(trainer, mixture, tokenizer, vocabulary);
+  return out;
+}
+
+std::optional<data::StreamOptions> stream_options(const TrainerSection& trainer, const data::MixtureConfig& mixture,
+                                                  const text::Tokenizer& tokenizer, int64_t vocabulary) {
+  std::optional<data::StreamOptions> out = data::stream_options(mixture);
+  if (out) out->settings = settings_of(trainer, mixture, tokenizer, vocabulary);
   return out;
 }
 

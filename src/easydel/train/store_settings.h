@@ -14,4 +14,8 @@ namespace easydel::train {
 std::optional<data::StoreOptions> store_options(const TrainerSection& trainer, const data::MixtureConfig& mixture,
                                                 const text::Tokenizer& tokenizer, int64_t vocabulary);
 
+// Of a run whose rows are read while it goes on; nullopt: the run does not ask for that.
+std::optional<data::StreamOptions> stream_options(const TrainerSection& trainer, const data::MixtureConfig& mixture,
+                                                  const text::Tokenizer& tokenizer, int64_t vocabulary);
+
 }  // namespace easydel::train

@@ -305,7 +305,7 @@ RunState Trainer::state_at(int64_t step) const {
   state.optimizer_steps = optimizer_->steps();
   state.seed = uint64_t(parts_.mixture.seed.value_or(config().shuffle_seed_train));
   state.cursor = source_->cursor(step);
-  if (training_) state.cursor.set(order_key, Value::text(data_order(config(), parts_.mixture)));
+  if (training_) state.cursor.set(order_key, Value::text(data_order(config(), parts_.mixture, training_->windows())));
   state.data = source_->fingerprint();
   state.update = config().total_batch_size;
   state.order_class = order();

@@ -172,7 +172,8 @@ void Trainer::plan_memory() {
   const bool learns_rows = !sizes;
   const int64_t completion = sizes ? sizes->completion_tokens : 0;
   const bool trains = training_ && config().do_train && learns_rows;
-  for (int64_t step = plan_.from_step; trains && step < plan_.steps && step < plan_.from_step + 1000; ++step)
+  const int64_t looked_at = trains && training_->is_stream() ? 8 : 1000;
+  for (int64_t step = plan_.from_step; trains && step < std::min(plan_.steps, plan_.from_step + looked_at); ++step)
     for (size_t m = 0; const std::vector<ExampleSize>& micro : source_->sizes(step)) {
       const auto [begin, end] = ranks_.rows(int64_t(micro.size()));
       int64_t tokens = 0, labelled = 0, pairs = 0;  // of this rank

@@ -37,7 +37,7 @@ void Trainer::resume() {
   if (!found) return;
   const RunState state = read_state(*found);
   check_changes(*found, state.document);
-  if (training_) check_data_order(*found, state.cursor, data_order(config(), parts_.mixture));
+  if (training_) check_data_order(*found, state.cursor, data_order(config(), parts_.mixture, training_->windows()));
   if (state.data != source_->fingerprint()) {
     std::string chat;  // that rows are rendered with
     if (const auto before = saved_chat_fingerprint(*found); before && parts_.tokenizer)

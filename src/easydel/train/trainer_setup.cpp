@@ -145,6 +145,7 @@ bool evaluation_data(const TrainerSection& trainer, const data::MixtureConfig& m
     return false;
   }
   options.section = "mixture.evaluation";
+  options.stream.reset();
   options.deduplicate = false, options.decontamination.reset();
   options.evaluation = true;
   options.mixture = {}, options.weights = {};
@@ -225,6 +226,7 @@ data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixtur
   data::DatasetOptions options;
   if (!data::training_informs(mixture).empty()) options = training_data(trainer, mixture);
   options.store = store_options(trainer, mixture, *tokenizer, vocabulary);
+  options.stream = stream_options(trainer, mixture, *tokenizer, vocabulary);
   if (!options.informs.empty()) out.training = options;
   if (!data::evaluation_informs(mixture).empty()) {
     trainer.common.do_eval = true;  // shown whether or not the run evaluates
@@ -264,13 +266,16 @@ void Trainer::build_data() {
       within_vocabulary(preparation(*method_, parts_.trainer.method()), parts_.model->vocabulary(), *parts_.tokenizer);
   data::DatasetOptions options = training_data(parts_.trainer, parts_.mixture);
   options.store = store_options(parts_.trainer, parts_.mixture, *parts_.tokenizer, parts_.model->vocabulary());
+  options.stream = stream_options(parts_.trainer, parts_.mixture, *parts_.tokenizer, parts_.model->vocabulary());
   options.on_rows = [this](int64_t rows) { worked(Work::Kind::reading, rows, 0); };
   training_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
   if (parts_.mixture.save && ranks_.first())
     data::save_dataset("mixture.save", *training_, parts_.mixture, parts_.trainer.saved_examples());
   worked(Work::Kind::reading, 1, 1);  // done
-  source_ = std::make_unique<DatasetSource>(training_, config().total_batch_size, config().gradient_accumulation_steps,
-                                            config().per_epoch_training_steps.value_or(0));
+  source_ =
+      std::make_unique<DatasetSource>(training_, config().total_batch_size, config().gradient_accumulation_steps,
+                                      config().per_epoch_training_steps.value_or(0),
+                                      parts_.mixture.prefetch_buffer_size.value_or(DatasetSource::default_steps_ahead));
 
   if (!evaluation_data(parts_.trainer, parts_.mixture, options)) return;
   // Informs of one name are one set, in the order of the first of them.

@@ -1,0 +1,230 @@
+#include "easydel/data/example_stream.h"
+
+#include <algorithm>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
+#include "easydel/base/log.h"
+#include "easydel/base/names.h"
+#include "easydel/config/fields.h"
+#include "easydel/data/inform_examples.h"
+#include "easydel/data/row_function.h"
+#include "easydel/hub/settings.h"
+
+namespace easydel::data {
+namespace {
+
+constexpr const char* keep_all = "leave mixture.enable_caching out, or set mixture.tokenization.keep_in_memory: true";
+
+// What needs all rows before the first of them is used.
+void refuse_what_needs_all(const DatasetOptions& options) {
+  const char* const what = options.packing != Packing::none ? "packing"
+                           : options.deduplicate            ? "mixture.deduplicate"
+                           : options.decontamination        ? "mixture.decontaminate"
+                                                            : nullptr;
+  if (what)
+    refuse("mixture.enable_caching", str(what, " of rows that are read while the run goes on is not built yet"),
+           keep_all);
+}
+
+// What the informs do to their rows. Names and files do not count: where the rows are does.
+std::string description_of(const DatasetOptions& options) {
+  Value out = Value::map();
+  out.set("settings", options.stream->settings);
+  out.set("target_field", Value::text(options.target_field));
+  out.set("tokens_field", Value::text(options.tokens_field));
+  Value& informs = out.set("informs", Value::list());
+  for (const InformConfig& inform : options.informs) {
+    Value& one = informs.items.emplace_back(Value::map());
+    for (auto& [name, value] : config::write(inform).entries)
+      if (name != "data_files" && name != "name") one.set(name, std::move(value));
+    for (const auto& [name, function] :
+         {std::pair{"preprocessing_fn", inform.preprocessing_fn}, {"format_callback", inform.format_callback}})
+      if (function) one.set(name, Value::text(code_digest(*function)));
+  }
+  if (options.tokenize_callback) out.set("tokenize_callback", Value::text(code_digest(*options.tokenize_callback)));
+  return to_json(out) + "\n";
+}
+
+}  // namespace
+
+ExampleStream::ExampleStream(DatasetOptions options, Prepare prepare)
+    : options_(std::move(options)), prepare_(std::move(prepare)) {
+  refuse_what_needs_all(options_);
+  const StreamOptions& keys = *options_.stream;
+  RowIndices indices(keys.cache.empty() ? keys.cache : keys.cache / "rows");
+  const bool is_mixed = options_.mixture.on && options_.informs.size() > 1;
+  std::vector<std::vector<size_t>> groups;
+  for (size_t i = 0; i < options_.informs.size(); ++i) {
+    if (is_mixed || groups.empty()) groups.emplace_back();
+    groups.back().push_back(i);
+  }
+  std::string description = description_of(options_), windows;
+  for (const std::vector<size_t>& informs : groups) {
+    NumberedRows& rows = *sources_.emplace_back(std::make_unique<NumberedRows>(options_, informs, prepare_, indices));
+    begins_.push_back(sizes_.empty() ? 0 : begins_.back() + sizes_.back());
+    sizes_.push_back(rows.size());
+    windows_.push_back({rows.block_rows(), keys.window_rows});
+    rows.keep(windows_.back());
+    rows.add_to(description);
+    windows += str(windows.empty() ? "" : " ", rows.block_rows(), "x",
+                   WindowedOrder::windows_of(rows.size(), windows_.back()));
+    if (WindowedOrder::windows_of(rows.size(), windows_.back()) > 1) windows_text_ = windows;
+  }
+  if (!windows_text_.empty()) windows_text_ = windows;
+  if (!options_.shuffled) windows_text_.clear();
+  fingerprint_ = files::sha256(description).substr(0, 16);
+  const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const int64_t workers = keys.workers > 0 ? keys.workers : std::max<int64_t>(1, cores - 1);
+  for (int64_t i = 0; i < workers; ++i) workers_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+}
+
+ExampleStream::~ExampleStream() = default;  // the workers are stopped and joined first, because they come last
+
+int64_t ExampleStream::rows() const { return begins_.back() + sizes_.back(); }
+
+EpochOrder ExampleStream::order() const {
+  BlockMixture mixture = options_.mixture;
+  mixture.weights = options_.weights;
+  return {sizes_, mixture, options_.shuffled, options_.seed, windows_};
+}
+
+std::string ExampleStream::shuffle_text() const {
+  int64_t blocks = 0, rows = 0;
+  std::string large;
+  for (size_t s = 0; s < sources_.size(); ++s) {
+    const int64_t windows = WindowedOrder::windows_of(sizes_[s], windows_[s]);
+    rows = std::max(rows, (sizes_[s] + windows - 1) / windows);
+    blocks = std::max(blocks, windows_[s].block_rows);
+    constexpr int64_t many_rows = 10'000;
+    if (large.empty()) large = sources_[s]->large_group(many_rows);
+  }
+  std::string out = str("rows are shuffled by blocks of ", blocks, " and windows of about ", counted(rows, "row"));
+  if (!large.empty())
+    out += "; a window holds 64 blocks in memory, and " + large + " is much: write the file with smaller row groups";
+  return out;
+}
+
+std::pair<NumberedRows*, int64_t> ExampleStream::place_of(int64_t row) const {
+  const size_t source = size_t(std::ranges::upper_bound(begins_, row) - begins_.begin()) - 1;
+  return {sources_[source].get(), row - begins_[source]};
+}
+
+RowOrigin ExampleStream::origin(int64_t row) {
+  const auto [source, number] = place_of(row);
+  return source->origin(number);
+}
+
+void ExampleStream::announce(std::span<const int64_t> rows, bool anew) {
+  const std::lock_guard lock(mutex_);
+  if (anew) tasks_.clear();
+  for (const int64_t row : rows) {
+    auto task = std::make_shared<Task>();
+    task->row = row;
+    tasks_.push_back(std::move(task));
+  }
+  announced_.notify_all();
+}
+
+void ExampleStream::work(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    std::shared_ptr<Task> task;
+    const bool found = announced_.wait(lock, stop, [&] {
+      const auto next = std::ranges::find(tasks_, false, &Task::is_begun);
+      if (next == tasks_.end()) return false;
+      task = *next;
+      return true;
+    });
+    if (!found || stop.stop_requested()) return;
+    task->is_begun = true;
+    lock.unlock();
+    try {
+      const auto [source, number] = place_of(task->row);
+      task->made = source->at(number);
+    } catch (...) {
+      task->failure = std::current_exception();
+    }
+    lock.lock();
+    task->is_done = true;
+    done_.notify_all();
+  }
+}
+
+std::optional<PreparedRow> ExampleStream::take(int64_t row) {
+  std::unique_lock lock(mutex_);
+  // Rows that were announced before it are not asked for any more.
+  const auto found = std::ranges::find(tasks_, row, [](const auto& task) { return task->row; });
+  if (found == tasks_.end()) {
+    lock.unlock();
+    const auto [source, number] = place_of(row);
+    return source->at(number);
+  }
+  const std::shared_ptr<Task> task = *found;
+  tasks_.erase(tasks_.begin(), found);
+  done_.wait(lock, [&] { return task->is_done; });
+  tasks_.pop_front();
+  if (task->failure) std::rethrow_exception(task->failure);
+  return std::move(task->made);
+}
+
+void ExampleStream::note(const PreparedRow& row) {
+  ++report_.rows;
+  report_.cut_rows += row.prepared.cut_tokens > 0;
+  report_.cut_tokens += row.prepared.cut_tokens;
+  report_.mistakes.add(row.prepared.all_mistakes(), row.row.where);
+  report_.special.insert(row.prepared.special.begin(), row.prepared.special.end());
+  report_.too_long += row.prepared.too_long;
+  report_.dropped += row.prepared.learns_nothing();
+}
+
+std::optional<Example> ExampleStream::find(int64_t row) {
+  std::optional<PreparedRow> made = take(row);
+  if (!made) return std::nullopt;
+  if (made->error) {
+    const UserError& error = *made->error;
+    if (!options_.bad_rows.skip) throw error;
+    if (options_.bad_rows.most && report_.skipped >= *options_.bad_rows.most)
+      refuse(Where(error.place, error.where),
+             str("is bad row ", report_.skipped + 1, ", and mixture.max_bad_rows is ", *options_.bad_rows.most, ": ",
+                 error.problem),
+             "`easydel data check` lists all bad rows; repair them, or raise mixture.max_bad_rows");
+    ++report_.skipped;
+    if (report_.skipped_rows.size() < named_skipped_rows) {
+      report_.skipped_rows.push_back(error.headline());
+      log::warning("a bad row is skipped: ", error.headline());
+    }
+    return std::nullopt;
+  }
+  if (!made->prepared.further.empty())
+    refuse(made->row.where, "makes several examples, and rows that are read while the run goes on may have one each",
+           keep_all);
+  note(*made);
+  if (!made->prepared.example) return std::nullopt;
+  if (options_.keep_origins)
+    made->prepared.example->set(
+        {row_column, Column::Per::sequence, std::vector<int64_t>(made->prepared.example->lengths.size(), row)});
+  return std::move(made->prepared.example);
+}
+
+std::optional<StreamOptions> stream_options(const MixtureConfig& mixture) {
+  if (mixture.enable_caching || !mixture.streaming || mixture.tokenization.keep_in_memory) return std::nullopt;
+  StreamOptions out;
+  out.cache = hub::expand_home(mixture.cache_dir);
+  out.min_bytes = mixture.cache_min_bytes;
+  out.window_rows = mixture.shuffle_buffer_size;
+  out.workers = mixture.prefetch_workers.value_or(0);
+  return out;
+}
+
+std::shared_ptr<ExampleStream> open_stream(const DatasetOptions& options, const Prepare& prepare) {
+  if (!options.stream || options.store || options.evaluation) return nullptr;
+  const Prepare nothing = [](const TypedRow&) { return Prepared(); };
+  int64_t bytes = 0;
+  for (size_t i = 0; i < options.informs.size(); ++i)
+    for (const auto& file : InformReader(options, i, nothing).files()) bytes += int64_t(files::size(file));
+  if (bytes < options.stream->min_bytes) return nullptr;
+  return std::make_shared<ExampleStream>(options, prepare);
+}
+
+}  // namespace easydel::data
