@@ -218,7 +218,7 @@ TEST(TwoRanks, LearnWhatOneRankLearnsWithEveryKindOfMethod) {
   const std::string samples =
       ", max_completion_length: 8, temperature: 1.0, rewards: [{type: contains, words: [a, the, he]}, {type: length, "
       "max: 30}]";
-  for (const std::string keys :
+  for (const std::string& keys :
        {std::string("orpo"), std::string("kto"), std::string("dpo"),
         "grpo, beta: 0.1, num_return_sequences: 2" + samples, "rloo, num_return_sequences: 2" + samples,
         "ppo, num_ppo_epochs: 2" + samples, "online_dpo" + samples, std::string("gkd, lmbda: 0.5, max_new_tokens: 8"),
