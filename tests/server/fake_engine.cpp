@@ -318,15 +318,20 @@ std::string FakeServer::posted(const std::string& path, const std::string& body,
              "Content-Length: ", body.size(), "\r\n\r\n", body);
 }
 
+std::string FakeServer::key_header() const {
+  return config.admin_key ? "Authorization: Bearer " + *config.admin_key + "\r\n" : "";
+}
+
 Reply FakeServer::post(const std::string& path, const std::string& body, const std::string& headers) const {
   RawClient client(http->port());
-  client.send(posted(path, body, headers + "Connection: close\r\n"));
+  const bool has_key = headers.find("Authorization:") != std::string::npos;
+  client.send(posted(path, body, headers + (has_key ? "" : key_header()) + "Connection: close\r\n"));
   return reply_of(client.all());
 }
 
 Reply FakeServer::get(const std::string& path) const {
   RawClient client(http->port());
-  client.send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  client.send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + key_header() + "Connection: close\r\n\r\n");
   return reply_of(client.all());
 }
 

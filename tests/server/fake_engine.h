@@ -109,8 +109,10 @@ class FakeServer {
                       const std::function<void(server::ServeConfig&)>& change_config = {},
                       const std::function<void(server::ServedModel&)>& change_model = {});
   ~FakeServer();
+  // With the administrator's key, if there is one and no other header Authorization.
   Reply post(const std::string& path, const std::string& body, const std::string& headers = "") const;
   Reply get(const std::string& path) const;
+  std::string key_header() const;  // the administrator's; empty: there is none
   // The head and the body of a request, to be sent.
   static std::string posted(const std::string& path, const std::string& body, const std::string& headers = "");
 

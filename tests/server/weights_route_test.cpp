@@ -9,7 +9,6 @@ namespace easydel::test {
 namespace {
 
 constexpr const char* admin_key = "an-administrators-key";
-constexpr const char* as_admin = "Authorization: Bearer an-administrators-key\r\n";
 
 struct WeightsServer {
   WeightsServer() {
@@ -20,7 +19,7 @@ struct WeightsServer {
     files::make_directories(folder / "all/empty");
     files::link(folder / "other", folder / "all/out");
   }
-  Reply change(const std::string& body) const { return server.post("/v1/admin/weights", body, as_admin); }
+  Reply change(const std::string& body) const { return server.post("/v1/admin/weights", body); }
   std::string fingerprint() const {
     return server.get("/v1/models").json().find("data")->items[0].find("fingerprint")->scalar;
   }
@@ -69,8 +68,8 @@ TEST(WeightsRoute, TellsWhichWeightsHaveAnswered) {
 TEST(WeightsRoute, EndsWhatRunsIfItIsAskedTo) {
   const WeightsServer own;
   own.server.engine->hold();
-  RawClient client(own.server.http->port(),
-                   FakeServer::posted("/v1/completions", std::string(question) + "}", "Connection: close\r\n"));
+  RawClient client(own.server.http->port(), FakeServer::posted("/v1/completions", std::string(question) + "}",
+                                                               own.server.key_header() + "Connection: close\r\n"));
   ASSERT_TRUE(eventually([&] { return own.server.engine->added() == 1; }));
   EXPECT_EQ(own.change(R"({"path": "second", "abort_requests": true})").status, 200);
   own.server.engine->release();
@@ -95,10 +94,11 @@ TEST(WeightsRoute, RefusesWithOneClearError) {
   EXPECT_EQ(own.change(R"({"path": "second", "model": "nobody"})").status, 404);
   EXPECT_EQ(own.change(R"({"path": "second\u0000"})").error("message"), "path: is not a folder");
   EXPECT_EQ(own.change("{}").error("message"), "path: is missing (expected a string)");
-  // Others than administrators do not find the route.
-  EXPECT_EQ(own.server.post("/v1/admin/weights", R"({"path": "second"})").status, 401);
+  const Reply other = own.server.post("/v1/admin/weights", R"({"path": "second"})", "Authorization: Bearer other\r\n");
+  EXPECT_EQ(other.status, 401);
+  EXPECT_EQ(own.fingerprint(), "first");
   const FakeServer closed(random_answer, [](server::ServeConfig& config) { config.admin_key = admin_key; });
-  const Reply refused = closed.post("/v1/admin/weights", R"({"path": "second"})", as_admin);
+  const Reply refused = closed.post("/v1/admin/weights", R"({"path": "second"})");
   EXPECT_EQ(refused.status, 403);
   EXPECT_EQ(refused.error("code"), "weights_disabled");
   EXPECT_EQ(refused.error("message"), "This server takes no weights from requests (set serve.weights_dir).");
