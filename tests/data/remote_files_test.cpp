@@ -112,7 +112,13 @@ TEST_F(RemoteFiles, ComeThroughABadNetwork) {
       << "it goes on where it stopped";
   EXPECT_EQ(fetched("busy"), rows_);
   EXPECT_EQ(fetched("whole"), rows_) << "the server knows no ranges";
+  server_->forget();
   EXPECT_EQ(fetched("headless"), rows_);
+  EXPECT_EQ(server_->log(), "HEAD /data/headless.jsonl -\nGET /data/headless.jsonl -\n") << "once is enough";
+  for (const char* status : {"500", "429", "408"}) {
+    test::write_file(folder_ / "served" / str("once", status, ".jsonl"), rows_);
+    EXPECT_EQ(fetched(str("once", status)), rows_);
+  }
   options_.retries = 1;
   EXPECT_EQ(refused(url("busy2")),
             "data_files: 'http://HOST/data/busy2.jsonl' is not there: the server answers 404\n"
@@ -134,6 +140,8 @@ TEST_F(RemoteFiles, AskForTheirToken) {
   EXPECT_EQ(refused(url("secret")),
             "data_files: 'http://HOST/data/secret.jsonl' needs a permission: the server answers 403\n"
             "    give mixture.dask_storage_options: {token: ...}, or fetch the file yourself");
+  test::write_file(folder_ / "served/once401.jsonl", rows_);
+  EXPECT_TRUE(refused(url("once401")).starts_with("data_files: 'http://HOST/data/once401.jsonl' needs a permission: "));
   options_.token = "open";
   EXPECT_EQ(fetched("secret"), rows_);
 }

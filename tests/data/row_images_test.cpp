@@ -60,6 +60,16 @@ TEST(RowImages, AreGivenInManyForms) {
   EXPECT_EQ(found(row_with(both)), "elsewhere.png 29x19");
 }
 
+// A text without NUL bytes is a path, even if it begins as the files of a format do.
+TEST(RowImages, MayBeCalledAsAFormatBegins) {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"GIF89a.png", "RIFF.png"}) {
+    test::write_file(folder / name, file_of("rgb.png"));
+    const RowImages images = take_images(row_with(Value::text(name)), rules(), folder.path());
+    EXPECT_EQ(header_of(images, images.images.at(0)).width, 29) << name;
+  }
+}
+
 TEST(RowImages, AreFoundInMessages) {
   Row own = row_of(R"({"messages": [{"role": "user", "content": [
       {"type": "image", "image": "rgb.png"}, {"type": "text", "text": "What?"},

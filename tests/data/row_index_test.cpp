@@ -45,6 +45,8 @@ std::vector<std::string> rows_at(const fs::path& file, SampleBy sample_by, const
 void expect_the_same_rows(const fs::path& file, SampleBy sample_by = SampleBy::line, size_t places = 2) {
   const std::vector<std::string> all = rows_of(file, {sample_by});
   const RowIndex index = make_row_index(*source_of_file(file), file, sample_by);
+  EXPECT_THROW((void)index.before(index.rows), Bug);
+  EXPECT_THROW((void)index.before(-1), Bug);
   ASSERT_EQ(index.rows, int64_t(all.size())) << file;
   EXPECT_GE(index.places.size(), places) << file;
   int64_t most = 0;

@@ -1,7 +1,7 @@
 """A web server for tests: serves the files of FOLDER on a free port of this machine, which it prints.
 
 Arguments: FOLDER LOG. A file's name asks for misbehaviour: "broken..." ends half-way at the first try, "busy..." answers
-503 twice, "secret..." wants the token "open", "whole..." knows no ranges, "changing..." is another file after each
+503 twice, "once429..." answers 429 once, "secret..." wants the token "open", "whole..." knows no ranges, "changing..." is another file after each
 interruption, "headless..." takes no HEAD. The log gets a line for each request: method, path, range, If-Range.
 """
 import hashlib
@@ -46,6 +46,8 @@ class Web(BaseHTTPRequestHandler):
         tries[key] = tries.get(key, 0) + 1
         if name.startswith("busy") and self.command == "GET" and tries[key] <= 2:
             return self.refuse(503)
+        if name.startswith("once") and self.command == "GET" and tries[key] == 1:
+            return self.refuse(int(name[4:7]))
         with open(os.path.join(ROOT, name), "rb") as file:
             data = file.read()
         if name.startswith("changing") and tries.get((name, "GET"), 0) > 1:
