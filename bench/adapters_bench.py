@@ -27,6 +27,8 @@ import argparse
 import json
 import os
 import random
+import re
+import shutil
 import statistics
 import struct
 import subprocess
@@ -127,7 +129,7 @@ class Bench:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            sys.exit(f"{command} failed with status {process.returncode}\n{said[-3000:]}")
+            sys.exit(f"{str(command)[:300]} failed with status {process.returncode}\n{said[-3000:]}")
         return time.perf_counter() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
     # The same of each of `tokens` new tokens after the first four, without loading and the prompt.
@@ -139,7 +141,7 @@ class Bench:
         return (many[0] - few[0]) / tokens, (many[1] - few[1]) / tokens, many[2]
 
 
-NOTHING = __import__("re").compile("(?!)")
+NOTHING = re.compile("(?!)")
 
 
 def llama_tensors(config):
@@ -284,7 +286,8 @@ def row_decode(bench, name):
 
 def row_eight(bench, name):
     model = bench.model("135m", weights=True)
-    adapters = {f"a{i}": str(bench.adapter(model)) for i in range(8)}
+    trained = bench.adapter(model)
+    adapters = {f"a{i}": str(shutil.copytree(trained, bench.folder / f"adapter_{i}")) for i in range(8)}
 
     def run(chosen, tokens):
         document = {"model": {"name_or_path": str(model)}, "loader": {"dtype": "bf16", "param_dtype": "bf16"}, "adapters": adapters,
@@ -341,7 +344,7 @@ def row_keys(bench, name):
     model = bench.model("135m", weights=True)
     texts = Texts()
     short, long = texts.take(16), texts.take(8192)
-    bytes_of_keys = ["--set", "quantization.kv_cache=8bit"]
+    bytes_of_keys = ["--set", "quantization.kv_cache.quantization_method=8bit"]
 
     def attention(extra):
         return [far - near for far, near in zip(*(bench.per_token(prompt, 64, model, *extra)[:2] for prompt in (long, short)))]

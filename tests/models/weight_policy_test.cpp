@@ -166,6 +166,26 @@ TEST(WeightPolicies, AreNotAskedAboutRoutersNormsBiasesAndKernelsOfConvolutions)
   }
 }
 
+// As with a checkpoint: masters in fp32 are for what is trained alone.
+TEST(WeightPolicies, RandomValuesThatAreNotTrainedHaveTheDtypeOfTheConfiguration) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "config.json",
+                   R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "dtype": "bfloat16",
+  "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 64})");
+  LoadOptions options;
+  options.training = true;
+  options.trainable = nn::Trainable::matching("lora_");
+  options.weight_policy = std::make_shared<ZeroAdapters>();
+  const auto model = load_model(folder.path(), options);
+  int64_t products = 0;
+  for (const nn::Entry& entry : model->parameters().entries()) {
+    const bool product = !entry.adapter && entry.shape.size() == 2;
+    products += product ? 1 : 0;
+    EXPECT_EQ(entry.shard.scalar_type(), product ? at::kBFloat16 : at::kFloat) << entry.path;
+  }
+  EXPECT_EQ(products, 9);
+}
+
 TEST(WeightPolicies, ParametersOfAreTrainedAndNeverSaved) {
   LoadOptions options;
   options.training = true;

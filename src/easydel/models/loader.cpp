@@ -314,8 +314,12 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
     } else {
       if (opened.checkpoint)
         log::warning(folder.string(), ": no ", entry.path, "; it starts from random values, seed ", options.seed);
-      check_size(opened.where, entry, shard_type);
-      entry.shard = initial_values(entry, initial, options.seed, shard_type).to(opened.device);
+      // What is not trained has no master here either.
+      const bool own =
+          options.training && !entry.trainable && keeps_own_type(entry) && opened.file_type == at::kBFloat16;
+      const at::ScalarType type = own ? at::kBFloat16 : shard_type;
+      check_size(opened.where, entry, type);
+      entry.shard = initial_values(entry, initial, options.seed, type).to(opened.device);
     }
     if (!entry.adapter)
       for (const auto& each : policies.adapters) each->start_base(entry);
