@@ -65,7 +65,8 @@ TEST(RowImages, MayBeCalledAsAFormatBegins) {
   const test::TemporaryFolder folder;
   for (const char* name : {"GIF89a.png", "RIFF.png"}) {
     test::write_file(folder / name, file_of("rgb.png"));
-    const RowImages images = take_images(row_with(Value::text(name)), rules(), folder.path());
+    Row row = row_with(Value::text(name));
+    const RowImages images = take_images(row, rules(), folder.path());
     EXPECT_EQ(header_of(images, images.images.at(0)).width, 29) << name;
   }
 }
