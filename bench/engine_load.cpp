@@ -101,6 +101,36 @@ Load serve(esurge::Engine& engine, int64_t clients, int64_t rounds,
   return all;
 }
 
+double plain_loop(const std::filesystem::path& folder, int64_t prompt_tokens, int64_t fresh, int64_t rounds) {
+  const auto session = elarge::core().open(elarge::configuration(
+                                               [&] {
+                                                 Value document = Value::map(), model = Value::map();
+                                                 model.set("name_or_path", Value::text(folder.string()));
+                                                 document.set("model", model);
+                                                 return document;
+                                               }(),
+                                               {"loader.dtype=bf16"}),
+                                           false);
+  elarge::GenerateRequest request;
+  request.batch = 1;
+  for (int64_t i = 0; i < 1 + rounds; ++i) {
+    std::string words;
+    for (int64_t t = 0; t < prompt_tokens; ++t) words += " the";
+    request.prompts.push_back(words);
+  }
+  request.generation.set<&generation::GenerationConfig::max_new_tokens>(std::optional<int64_t>(fresh));
+  request.generation.set<&generation::GenerationConfig::min_new_tokens>(int64_t(fresh));
+  request.generation.set<&generation::GenerationConfig::do_sample>(false);
+  int64_t tokens = 0;
+  double seconds = 0;
+  for (const elarge::Generated& one : session->generate(request)) {
+    if (one.prompt == 0) continue;  // packs the weights
+    tokens += one.new_tokens;
+    seconds += one.prefill_seconds + one.decode_seconds;
+  }
+  return double(tokens) / seconds;
+}
+
 double decode_step(esurge::Engine& engine, int64_t sequences, int64_t context, int64_t steps, int64_t seed) {
   std::vector<esurge::Request> requests;
   for (int64_t i = 0; i < sequences; ++i) requests.push_back(request_of(seed + i, context, steps));

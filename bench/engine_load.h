@@ -52,6 +52,9 @@ Load serve(esurge::Engine& engine, int64_t clients, int64_t rounds,
 // must take all their prompts.
 double decode_step(esurge::Engine& engine, int64_t sequences, int64_t context, int64_t steps, int64_t seed);
 
+// Output tokens a second of the plain loop in bf16, one prompt after the other.
+double plain_loop(const std::filesystem::path& folder, int64_t prompt_tokens, int64_t fresh, int64_t rounds);
+
 double quantile(std::vector<double> values, double share);
 double median(std::vector<double> values);
 // "median (least to most)"

@@ -72,37 +72,6 @@ void compare(const Bench& bench, const char* unit, const char* name, const std::
               spread_of(others, digits).c_str(), unit, spread_of(ratios, 3).c_str());
 }
 
-// Output tokens a second of the plain loop, one prompt after the other.
-double plain_loop(const Bench& bench) {
-  const auto session = elarge::core().open(elarge::configuration(
-                                               [&] {
-                                                 Value document = Value::map(), model = Value::map();
-                                                 model.set("name_or_path", Value::text(bench.shape.folder().string()));
-                                                 document.set("model", model);
-                                                 return document;
-                                               }(),
-                                               {"loader.dtype=bf16"}),
-                                           false);
-  elarge::GenerateRequest request;
-  request.batch = 1;
-  for (int64_t i = 0; i < 1 + bench.rounds; ++i) {
-    std::string words;
-    for (int64_t t = 0; t < bench.prompt; ++t) words += " the";
-    request.prompts.push_back(words);
-  }
-  request.generation.set<&generation::GenerationConfig::max_new_tokens>(std::optional<int64_t>(bench.fresh));
-  request.generation.set<&generation::GenerationConfig::min_new_tokens>(int64_t(bench.fresh));
-  request.generation.set<&generation::GenerationConfig::do_sample>(false);
-  int64_t tokens = 0;
-  double seconds = 0;
-  for (const elarge::Generated& one : session->generate(request)) {
-    if (one.prompt == 0) continue;  // packs the weights
-    tokens += one.new_tokens;
-    seconds += one.prefill_seconds + one.decode_seconds;
-  }
-  return double(tokens) / seconds;
-}
-
 void load(const Bench& bench) {
   const auto engine = bench.shape.engine(uncached);
   bench.load(*engine, 1, 0);  // packs the weights
@@ -116,7 +85,7 @@ void load(const Bench& bench) {
   }
   compare(
       bench, "tokens/s", "one client", [&](int64_t pair) { return bench.load(*engine, 1, 7 + pair).rate(); },
-      "plain loop", [&](int64_t) { return plain_loop(bench); });
+      "plain loop", [&](int64_t) { return plain_loop(bench.shape.folder(), bench.prompt, bench.fresh, bench.rounds); });
   const esurge::EngineMetrics metrics = engine->metrics();
   std::printf("  %lld steps of %.1f tokens, %.2f ms on average\n", static_cast<long long>(metrics.steps),
               metrics.step_tokens.mean(), 1e3 * metrics.step_seconds.mean());
