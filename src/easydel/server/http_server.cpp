@@ -96,6 +96,7 @@ struct HttpServer::Implementation {
   std::string socket_path;  // of a Unix socket
   int64_t port = 0;
   std::atomic<bool> draining = false;
+  bool stopping = false;  // stop() was called; of the socket thread
   bool accepting = false, out_of_descriptors = false;
   std::set<std::shared_ptr<Connection>> connections;
   std::map<std::string, int64_t> per_address;
@@ -215,7 +216,7 @@ void HttpServer::Implementation::accept() {
   accepting = true;
   acceptor.async_accept([this](const Error& failed, Socket socket) {
     accepting = false;
-    if (failed == asio::error::operation_aborted) return;
+    if (failed == asio::error::operation_aborted || stopping) return;
     const bool exhausted = failed == asio::error::no_descriptors || failed.value() == ENFILE ||
                            failed.value() == ENOBUFS || failed.value() == ENOMEM;
     if (exhausted) {
@@ -295,7 +296,8 @@ void HttpServer::Implementation::sweep() {
 void HttpServer::Implementation::tick() {
   timer.expires_after(sweep_interval);
   timer.async_wait([this](const Error& failed) {
-    if (failed) return;
+    // Where the timer had expired before stop() cancelled it, this is not told of it.
+    if (failed || stopping) return;
     sweep();
     accept();
     tick();
@@ -353,7 +355,7 @@ void HttpServer::stop() {
   Implementation& own = *implementation_;
   if (!own.thread.joinable()) return;
   own.on_socket_thread([&own] {
-    own.draining = true;
+    own.draining = own.stopping = true;
     Error ignored;
     own.acceptor.close(ignored);
     own.timer.cancel();
