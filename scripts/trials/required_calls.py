@@ -36,10 +36,27 @@ def schema_of(function):
     parameters = function["parameters"]
     # A property may be called like a keyword of schemas.
     properties = {name: as_schema(item) for name, item in parameters.get("properties", {}).items()}
-    return {"type": "object", "properties": properties, "required": parameters.get("required", [])}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": parameters.get("required", []),
+        "additionalProperties": False,  # a small model would invent members without end
+    }
 
 
-def request_of(row, seed, temperature, max_tokens):
+def bias_of(url, bias):
+    """A small model would go on within its first text or between two values: what ends them is made likelier."""
+    out = {}
+    for text, sign in (('"', 1), ("}", 1), ("]", 1), (",", 0.5), ("<", 1), ("\n", -1), ("\t", -1), ("  ", -1)):
+        request = urllib.request.Request(
+            url + "/tokenize", json.dumps({"prompt": "a" + text}).encode(), {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            out[str(json.loads(answer.read())["tokens"][-1])] = sign * bias
+    return out
+
+
+def request_of(row, seed, options, bias):
     tools = [
         {"type": "function", "function": {"name": f["name"], "description": f["description"], "parameters": schema_of(f)}}
         for f in row["function"]
@@ -49,8 +66,10 @@ def request_of(row, seed, temperature, max_tokens):
         "tools": tools,
         "tool_choice": "required",
         "seed": seed,
-        "temperature": temperature,
-        "max_tokens": max_tokens,
+        "temperature": options.temperature,
+        "max_tokens": options.max_tokens,
+        "parallel_tool_calls": bool(seed % 4 == 0),  # a small model hardly ends a list of calls
+        "logit_bias": bias,
     }
 
 
@@ -120,10 +139,12 @@ def main():
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--temperature", type=float, default=1.0)
     parser.add_argument("--max-tokens", type=int, default=600)
+    parser.add_argument("--closing-bias", type=float, default=10)
     options = parser.parse_args()
     rows = [json.loads(line) for file in options.files for line in file.read_text().splitlines() if line.strip()]
     rows = rows[:: options.every]
-    bodies = [request_of(row, seed, options.temperature, options.max_tokens) for seed, row in enumerate(rows)]
+    bias = bias_of(options.url, options.closing_bias)
+    bodies = [request_of(row, seed, options, bias) for seed, row in enumerate(rows)]
     ends, wrong = {}, 0
     with concurrent.futures.ThreadPoolExecutor(options.clients) as pool:
         for row, (end, problem) in zip(rows, pool.map(lambda body: ask(options.url, body), bodies)):
