@@ -72,7 +72,7 @@ ops::ExpertMatrices WeightForms::stack(const std::vector<int64_t>& begin, const 
 }
 
 void WeightForms::looked_up(int64_t rows) {
-  constexpr int64_t most_rows = 256;  // each is 64 KiB of a file
+  constexpr int64_t most_rows = 64;  // each is 64 KiB of a file or more
   if (packed_.empty() || !packed_[0] || parameter_.entry().version != 0) return;
   rows_in_memory_ += rows;
   if (rows_in_memory_ < most_rows) return;
