@@ -168,6 +168,9 @@ void expect_tokens_of_one(const char* model_config, const std::vector<int64_t>& 
       EXPECT_GT(two.prompt_logprobs.size(), 10u);
       for (size_t i = 0; i < one.prompt_logprobs.size(); ++i)
         EXPECT_NEAR(two.prompt_logprobs[i], one.prompt_logprobs[i], 1e-4);
+      if (team->mesh().size("tp") == 1) {
+        EXPECT_EQ(two.prompt_logprobs, one.prompt_logprobs);  // bit by bit
+      }
     });
     EXPECT_GT(model->passes(), 20);  // this rank computes, too
   });

@@ -97,6 +97,23 @@ TEST(Ranks, TheEngineGeneratesAfterTrainingAsOneDoes) {
   EXPECT_EQ(run("tp", "[1, 1, 1, 2, 1]", {"--nproc", "2"}), one);
 }
 
+// What a run's adapters learned is merged into the engine's weights.
+TEST(Ranks, TheEngineGeneratesWithTrainedAdapters) {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& name, const std::string& engine, const std::string& rate) {
+    const auto ran =
+        test::run_program({"--nproc", "2", "elarge", write_run(folder, name, "[1, 2, 1, 1, 1]", 4).string(), "--set",
+                           "actions[1].generate.engine=" + engine, "--set", "lora.r=4", "--set",
+                           "lora.target_modules=all-linear", "--set", "trainer.learning_rate=" + rate},
+                          alone);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return generated(ran.out);
+  };
+  const std::string plain = run("plain", "generator", "0.05");
+  EXPECT_EQ(run("engine", "esurge", "0.05"), plain);
+  EXPECT_NE(run("untrained", "esurge", "1e-9"), plain);
+}
+
 TEST(Ranks, OneThatDiesEndsTheRunWithItsStatus) {
   const TemporaryFolder folder;
   const fs::path run = write_run(folder, "dies", "[1, 2, 1, 1, 1]", 50);
@@ -186,6 +203,24 @@ TEST(Ranks, RefuseAnEngineThatIsNotBuiltOnRanks) {
             "is not built yet for the engine\n    set fsdp to 1; dp and tp are built\n"
             "--set esurge.prefix_cache_path=cache: esurge.prefix_cache_path: is not built yet on several ranks\n"
             "    leave it out\n2 problems in RUN; nothing was run.\n");
+}
+
+TEST(Ranks, ValidateSaysWhichKeyOfHostsIsMissing) {
+  const TemporaryFolder folder;
+  const fs::path run = write_run(folder, "hosts", "[1, -1, 1, 1, 1]", 1);
+  const auto validated = [&](std::vector<std::string> keys) {
+    std::vector<std::string> words = {"validate", run.string(),
+                                      "--set",    "actions[1].generate.engine=esurge",
+                                      "--set",    "esurge.distributed_mode=true"};
+    for (const std::string& key : keys) words.insert(words.end(), {"--set", "esurge." + key});
+    const auto ran = test::run_program(words, alone);
+    return test::replaced(ran.err, run.string(), "RUN");
+  };
+  EXPECT_NE(validated({}).find("esurge.distributed_world_size: is missing, and no launcher says how many ranks there "
+                               "are\n    give the number of hosts\n1 problem in RUN; nothing was run.\n"),
+            std::string::npos)
+      << validated({});
+  EXPECT_EQ(validated({"distributed_world_size=2", "distributed_rank=0", "distributed_advertise_addr=10.0.0.1"}), "");
 }
 
 TEST(Ranks, RefuseCommandsThatAreForOne) {

@@ -4,6 +4,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/elarge/join_hosts.h"
 #include "easydel/mesh/world.h"
 
 namespace easydel::elarge {
@@ -27,12 +28,18 @@ mesh::Mesh engine_mesh(const Config& config, int64_t ranks) {
 }
 
 void check_engine_ranks(const Config& config, int64_t ranks, config::Problems& problems) {
+  const auto collect = [&](const auto& check) {
+    try {
+      check();
+    } catch (const UserError& error) {
+      problems.add(error.where, error.problem, error.remedy);
+    }
+  };
+  // A launcher's ranks do not exist yet when it checks the run.
+  const mesh::World world = mesh::read_world();
+  if (world.size == ranks) collect([&] { check_hosts(config.esurge, world); });
   if (ranks == 1) return;
-  try {
-    engine_mesh(config, ranks);
-  } catch (const UserError& error) {
-    problems.add(error.where, error.problem, error.remedy);
-  }
+  collect([&] { engine_mesh(config, ranks); });
   if (config.esurge.prefix_cache_path)
     problems.add("esurge.prefix_cache_path", "is not built yet on several ranks", "leave it out");
 }

@@ -12,6 +12,7 @@
 
 #include "easydel/base/clock.h"
 #include "easydel/base/error.h"
+#include "easydel/esurge/message_bytes.h"
 #include "easydel/esurge/model_cache.h"
 #include "easydel/esurge/pooled_text.h"
 #include "easydel/esurge/rank_leader.h"
@@ -365,11 +366,18 @@ std::shared_ptr<const void> ModelRunner::run(std::span<const PageOp> before, std
       ranks->fail_step(error.what());
     }
     ranks->end_step(digest_of(kept->rows), [&](std::shared_ptr<const SentRows> rows) {
+      for (const ScoredRow& row : rows->rows)
+        if (row.sequence >= sequences.size() || int64_t(row.logits.size()) != facts_.vocabulary)
+          refuse_message(str("it has ", row.logits.size(), " scores of sequence ", row.sequence));
       if (rows->prompt) return give_prompt(rows->rows);
       kept->rows.insert(kept->rows.end(), rows->rows.begin(), rows->rows.end());
       kept->sent.push_back(std::move(rows));
     });
     kept->sort_rows();
+    const auto draws = [](int64_t sum, const RunSequence& run) { return sum + run.draws; };
+    const int64_t expected = std::accumulate(sequences.begin(), sequences.end(), int64_t{0}, draws);
+    check(int64_t(kept->rows.size()) == expected, "ranks: ", kept->rows.size(), " rows of scores instead of ",
+          expected);
     if (failed) std::rethrow_exception(failed);
   } else {
     compute(before, sequences, after, on_prompt, *kept);

@@ -1,4 +1,6 @@
 // A model once more from the weights in memory: the same weights as a frozen model, or on another mesh.
+#include <algorithm>
+
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/models/adapter.h"
@@ -63,9 +65,13 @@ struct ModelCopy {
 
   static std::shared_ptr<Model> lay_out_anew(const Model& from, const std::shared_ptr<const collective::Team>& team,
                                              const std::vector<mesh::Rule>& partition_rules) {
-    if (!from.adapters_.empty())
-      refuse(from.folder_.string(), "laying out a model with adapters on another mesh is not built yet",
-             "merge the adapters into the model (easydel merge)");
+    refuse_unmergeable(from, from.folder_.string());
+    for (const auto& adapter : from.adapters_)
+      for (const Adapter::Layer& layer : adapter->layers())
+        if (layer.shared)
+          refuse(from.folder_.string(),
+                 str("merging into ", layer.module, ", which reads the embedding, is not built yet on another mesh"),
+                 "leave it out of lora.target_modules");
     const mesh::PartitionRules rules(partition_rules, team->mesh());
     const mesh::Mesh &before = from.team_->mesh(), &after = team->mesh();
     const bool same_mesh = before.names() == after.names() && before.sizes() == after.sizes();
@@ -75,6 +81,14 @@ struct ModelCopy {
         [&](nn::Entry& entry, const nn::Entry& source) {
           if (!source.shard.defined())
             refuse(from.folder_.string(), "laying out a quantized model on another mesh is not built yet");
+          const auto whole_of = [](const nn::Entry& each) { return nn::whole_of(each, each.shard); };
+          const auto changes = [&](const auto& adapter) { return adapter->changes(source, false); };
+          if (std::ranges::any_of(from.adapters_, changes)) {
+            Tensor whole = whole_of(source);
+            for (const auto& adapter : from.adapters_) whole = adapter->merged(source, whole, false, whole_of);
+            entry.shard = team->cut(whole, entry.layout).to(entry.compute).clone(at::MemoryFormat::Contiguous);
+            return;
+          }
           entry.shard = source.shard.detach().to(entry.compute);
           if (entry.layout == source.layout && (same_mesh || mesh::axes_of(entry.layout).empty())) return;
           const Tensor whole = nn::whole_of(source, entry.shard);

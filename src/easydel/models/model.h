@@ -183,8 +183,9 @@ CheckedModel check_model(const std::filesystem::path& folder, const LoadOptions&
 // The same weights again as an independent, frozen model (a reference model). Of a model with adapters its base, which
 // shares the weights that do not change.
 std::shared_ptr<Model> copy_model(const Model& model);
-// The same weights on another mesh of the same ranks, as a frozen model; where a weight is cut as before, both share
-// it. Nothing is read from the disk. Collective. UserError: the model has adapters, or its weights are codes.
+// The same weights on another mesh of the same ranks, as a frozen model, with the adapters merged; where a weight is
+// cut as before, both share it. Nothing is read from the disk. Collective. UserError: the adapters cannot be merged, or
+// the weights are codes.
 std::shared_ptr<Model> lay_out_anew(const Model& model, std::shared_ptr<const collective::Team> team,
                                     const std::vector<mesh::Rule>& partition_rules);
 
