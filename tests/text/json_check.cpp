@@ -38,6 +38,18 @@ size_t length_of(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
+// Whole numbers of up to 64 digits exactly: digit by digit.
+bool is_multiple(const Value& value, const Value& limit) {
+  const auto divisor = limit.as_int();
+  const std::string_view digits = std::string_view(value.scalar).substr(value.scalar.starts_with('-') ? 1 : 0);
+  const bool whole = digits.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!divisor || *divisor <= 0 || *divisor > 1000000 || !whole)
+    return std::fmod(*value.as_double(), *limit.as_double()) == 0;
+  int64_t rest = 0;
+  for (const char digit : digits) rest = (rest * 10 + (digit - '0')) % *divisor;
+  return rest == 0;
+}
+
 }  // namespace
 
 bool is_valid(const Value& schema, const Value& value) {
@@ -66,7 +78,7 @@ bool is_valid(const Value& schema, const Value& value) {
     else if (keyword == "exclusiveMinimum" && is_number(value))
       good = number(value) > number(limit);
     else if (keyword == "multipleOf" && is_number(value))
-      good = std::fmod(number(value), number(limit)) == 0;
+      good = is_multiple(value, limit);
     else if (keyword == "minLength" && value.is_text())
       good = length_of(value.scalar) >= static_cast<size_t>(number(limit));
     else if (keyword == "maxLength" && value.is_text())
