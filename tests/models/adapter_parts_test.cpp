@@ -9,14 +9,14 @@
 #include "easydel/models/model.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/weights/safetensors.h"
+#include "models/adapter_settings.h"
 #include "support/data.h"
 
 namespace easydel::models {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path golden(const std::string& name) { return test::test_data("hf_goldens/" + name); }
+using test::golden;
 
 std::shared_ptr<Model> load(const std::string& name, const std::vector<AdapterOptions>& adapters,
                             bool training = false) {
@@ -26,11 +26,7 @@ std::shared_ptr<Model> load(const std::string& name, const std::vector<AdapterOp
   return load_model(golden(name), options);
 }
 
-AdapterOptions options_of(const std::string& yaml) {
-  AdapterOptions out;
-  config::read(parse_yaml(yaml), out.config, "lora").throw_if_any();
-  return out;
-}
+AdapterOptions options_of(const std::string& yaml) { return {.config = test::lora(yaml)}; }
 
 // Of scripts/adapter_goldens.py.
 Tensor ids(int64_t vocabulary = 128) {

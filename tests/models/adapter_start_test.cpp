@@ -10,20 +10,15 @@
 #include "easydel/models/model.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/weights/safetensors.h"
+#include "models/adapter_settings.h"
 #include "support/data.h"
 
 namespace easydel::models {
 namespace {
 
 namespace fs = std::filesystem;
-
-LoraConfig lora(const std::string& yaml) {
-  LoraConfig out;
-  config::read(parse_yaml(yaml), out, "lora").throw_if_any();
-  return out;
-}
-
-fs::path golden(const std::string& name) { return test::test_data("hf_goldens/" + name); }
+using test::golden;
+using test::lora;
 
 std::shared_ptr<Model> load(const std::string& name, const std::vector<AdapterOptions>& adapters,
                             std::optional<nn::Quantization> quantization = {}) {

@@ -8,14 +8,14 @@
 #include <thread>
 
 #include "easydel/models/adapter.h"
+#include "models/adapter_settings.h"
 #include "support/data.h"
 
 namespace easydel::models {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path golden(const std::string& name) { return test::test_data("hf_goldens/" + name); }
+using test::golden;
 
 std::shared_ptr<Model> load(const fs::path& folder, DTypeSetting dtype,
                             const std::vector<AdapterOptions>& adapters = {}) {
@@ -27,8 +27,7 @@ std::shared_ptr<Model> load(const fs::path& folder, DTypeSetting dtype,
 
 // Saves an adapter that changes the model from the beginning.
 void write_adapter(const fs::path& model, const std::string& yaml, uint64_t seed, const fs::path& folder) {
-  AdapterOptions options;
-  config::read(parse_yaml(yaml), options.config, "lora").throw_if_any();
+  AdapterOptions options{.config = test::lora(yaml)};
   options.seed = seed;
   const auto made = load(model, DTypeSetting::automatic, {options});
   save_adapter(*made, *made->adapters().front(), folder, model.string());

@@ -89,6 +89,19 @@ CodePanels::CodePanels(Executor& executor, const PanelSource& from, int64_t n, i
 
 int64_t CodePanels::bytes() const { return divide_up(layout_.n, panel_columns) * layout_.panel_bytes(); }
 
+void unpack_panels(const CodePanels& panels, uint8_t* codes, float* scales) {
+  const CodePanelsLayout& layout = panels.layout();
+  const bool table4 = layout.spec.codes == PanelCodes::table4;
+  for (int64_t row = 0; row < layout.n; ++row)
+    for (int64_t i = 0; i < layout.k; ++i) {
+      const int64_t column = row % panel_columns, g = i / layout.group, in_group = i % layout.group;
+      const uint8_t* const head = layout.group_at(row / panel_columns, g);
+      const uint8_t byte = head[layout.bytes_of_head() + byte_of(layout, in_group, column)];
+      codes[row * layout.k + i] = table4 ? uint8_t(byte >> (in_group % 4 / 2 * 4) & 15) : byte;
+      if (in_group == 0) scales[row * layout.groups + g] = number_at(layout, head, column);
+    }
+}
+
 const CodePanels* panels_of(const EncodedWeight& w) {
   return w.first % panel_columns == 0 && w.step == 1 ? dynamic_cast<const CodePanels*>(w.rows.get()) : nullptr;
 }

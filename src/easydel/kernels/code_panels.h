@@ -72,6 +72,9 @@ class CodePanels final : public EncodedRows {
   Buffer<uint8_t> data_;
 };
 
+// The inverse of CodePanels: codes [n, k], one in a byte, and scales [n, groups].
+void unpack_panels(const CodePanels& panels, uint8_t* codes, float* scales);
+
 // The panels that the rows of `w` lie in, one after another from the first row of panel w.first / 32 on; null: rows of
 // `w` are only decoded one by one.
 const CodePanels* panels_of(const EncodedWeight& w);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -15,7 +16,11 @@
 #include "easydel/models/load_types.h"
 #include "easydel/models/model.h"
 #include "easydel/models/parts_config.h"
+#include "easydel/nn/adapter_slots.h"
+#include "easydel/nn/made_codes.h"
 #include "easydel/quant/coded_folder.h"
+#include "easydel/quant/file_codes.h"
+#include "easydel/quant/quantize.h"
 #include "easydel/tensor/dtype.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/weights/folder.h"
@@ -98,40 +103,157 @@ std::vector<weights::OutTensor> written_heads(const Model& model, const Merged& 
   return out;
 }
 
-// The codes of a model's folder, which are saved as they are.
+constexpr std::string_view leaf = ".weight";
+
+weights::OutTensor as_it_is(const std::string& name, const weights::TensorView& view) {
+  return {name, view.dtype, view.shape, [view](const auto& sink) { sink(view.bytes.data(), view.bytes.size()); }};
+}
+
+quant::FileCodesSpec spec_of(quant::FileCodesSpec spec, int64_t k) {
+  if (spec.group == 0) spec.group = k;
+  return spec;
+}
+
+// The weights in codes of a model: those of its folder as they are, and those that were made while it was loaded (the
+// section quantization.model) in the files that quant/file_codes.h names.
 class SavedCodes {
  public:
-  explicit SavedCodes(const Model& model) {
-    const auto& entries = model.parameters().entries();
-    const bool kept = std::ranges::any_of(entries, [](const nn::Entry& entry) { return !entry.shard.defined(); });
-    if (!kept || model.folder().empty() || !weights::Folder::has_weights(model.folder())) return;
-    const weights::ConfigFile config = weights::read_config(model.folder());
-    folder_.emplace(quant::open_coded(model.folder(), config.document, config.where));
-    for (const char* const key : {"quantization_config", "compression_config"})
-      if (const Value* const found = config.document.find(key)) section_.set(key, *found);
-  }
-  // The tensors of the weight; none: it is not in codes.
-  std::vector<weights::OutTensor> of(const FileTensor& file) const {
-    std::vector<weights::OutTensor> out;
-    if (!folder_) return out;
-    if (const auto weight = folder_->codes(file.found)) {
-      for (const auto& [name, view] : weight->parts) out.push_back(as_it_is(name, view));
-      return out;
-    }
-    for (const char* const ending : {"_blocks", "_scales"})
-      if (const std::string name = file.found + ending; folder_->folder().has(name))
-        out.push_back(as_it_is(name, folder_->at(name)));
-    return out;
-  }
+  // `files`: all tensors of the model. UserError, at `where`: no file holds codes of a layer. The model outlives it.
+  SavedCodes(const Model& model, const std::vector<FileTensor>& files, const std::string& where);
+  // The tensors of the weight; none: it is not in codes. Their bytes are made while they are written.
+  std::vector<weights::OutTensor> of(const FileTensor& file) const;
   const Value& section() const { return section_; }  // of config.json
 
  private:
-  static weights::OutTensor as_it_is(const std::string& name, const weights::TensorView& view) {
-    return {name, view.dtype, view.shape, [view](const auto& sink) { sink(view.bytes.data(), view.bytes.size()); }};
-  }
+  void find_made(const Model& model, const std::string& where);
+  void plan_made(const Model& model, const std::vector<FileTensor>& files, const std::string& where);
+  std::string layer_of(const FileTensor& file) const;
+  quant::WeightCodes joined(const FileTensor& file) const;
+
+  std::map<const nn::Entry*, nn::MadeCodes> made_;
+  quant::FileCodesSpec spec_;  // of these
+  bool in_whole_ = false;
   std::optional<quant::CodedFolder> folder_;
   Value section_ = Value::map();
 };
+
+SavedCodes::SavedCodes(const Model& model, const std::vector<FileTensor>& files, const std::string& where) {
+  const auto& entries = model.parameters().entries();
+  const bool kept = std::ranges::any_of(entries, [](const nn::Entry& entry) { return !entry.shard.defined(); });
+  find_made(model, where);
+  if (!made_.empty()) {
+    plan_made(model, files, where);
+    return;
+  }
+  if (!kept || model.folder().empty() || !weights::Folder::has_weights(model.folder())) return;
+  const weights::ConfigFile config = weights::read_config(model.folder());
+  folder_.emplace(quant::open_coded(model.folder(), config.document, config.where));
+  for (const char* const key : {"quantization_config", "compression_config"})
+    if (const Value* const found = config.document.find(key)) section_.set(key, *found);
+}
+
+void SavedCodes::find_made(const Model& model, const std::string& where) {
+  const auto note = [&](const nn::Entry& entry, const nn::Weight& weight, bool shared) {
+    const nn::MadeCodes made = nn::made_codes(weight);
+    if (!made.codes) return;
+    if (shared)
+      refuse(where, "saving an output layer that shares the embedding's weight in codes is not built yet",
+             "choose other layers (quantization.model.pattern), or save the model without quantization.model");
+    made_[&entry] = made;
+  };
+  for (const nn::Entry& entry : model.parameters().entries())
+    if (entry.weight) note(entry, *entry.weight, false);
+  // Behind what chooses the adapters of sequences.
+  if (const auto& slots = model.adapter_slots())
+    for (const nn::AdapterSlots::Slot& slot : slots->slots())
+      if (slot.base) note(*slot.entry, *slot.base, slot.shared);
+}
+
+// A text part is saved under the whole model's names.
+std::string SavedCodes::layer_of(const FileTensor& file) const {
+  const std::string& name = in_whole_ ? file.found : file.name;
+  return name.substr(0, name.size() - leaf.size());
+}
+
+// The codes of all parts of a file's tensor, whose rows are one part after another or interleaved.
+quant::WeightCodes SavedCodes::joined(const FileTensor& file) const {
+  const int64_t n = file.shape[0], k = file.shape[1];
+  quant::WeightCodes out{.n = n, .k = k, .codes = std::vector<uint8_t>(size_t(n * k)), .scales = {}};
+  for (const FilePart& part : file.parts) {
+    const nn::MadeCodes& made = made_.at(part.entry);
+    quant::WeightCodes codes = quant::codes_of(*made.codes, *made.format);
+    if (file.parts.size() == 1) return codes;
+    const nn::TensorSource& source = part.entry->source;
+    const int64_t step = source.end > 0 ? source.step : 1, groups = int64_t(codes.scales.size()) / codes.n;
+    out.scales.resize(size_t(n * groups));
+    for (int64_t r = 0; r < codes.n; ++r) {
+      const int64_t to = source.begin + r * step;
+      std::copy_n(codes.codes.begin() + r * k, k, out.codes.begin() + to * k);
+      std::copy_n(codes.scales.begin() + r * groups, groups, out.scales.begin() + to * groups);
+    }
+  }
+  return out;
+}
+
+void SavedCodes::plan_made(const Model& model, const std::vector<FileTensor>& files, const std::string& where) {
+  const auto not_built = [&](const std::string& what) {
+    refuse(where, str("saving ", what, " in codes is not built yet"),
+           "choose other layers (quantization.model.pattern), or save the model without quantization.model");
+  };
+  const weights::DType values = tensor::dtype_of(model.compute_type());
+  in_whole_ = model.whole() != nullptr;
+  spec_ = quant::file_spec(*made_.begin()->second.format, values, where);
+  std::vector<std::string> plain;
+  for (const FileTensor& file : files) {
+    const auto coded =
+        std::ranges::count_if(file.parts, [&](const FilePart& part) { return made_.contains(part.entry); });
+    if (coded == 0) {
+      // What a format's own library would take for a linear layer.
+      if (file.shape.size() == 2 && file.name.ends_with(leaf) && file.parts.front().entry->role == nn::Role::weight)
+        plain.push_back(layer_of(file));
+      continue;
+    }
+    const nn::Entry& first = *file.parts.front().entry;
+    const std::string layer = nn::layer_name(first);
+    if (size_t(coded) != file.parts.size()) not_built("a part of " + file.name);
+    if (first.source.transposed || file.shape.size() != 2 || !file.name.ends_with(leaf))
+      not_built(layer + ", which is stored transposed or viewed,");
+    const int64_t k = file.shape[1];
+    const bool crosses = spec_.group > 0 && k % spec_.group != 0;  // only flat blocks may
+    if (!quant::fits(spec_of(spec_, k), k) || (file.parts.size() > 1 && crosses))
+      not_built(str(layer, ", whose rows of ", k, " groups do not divide,"));
+  }
+  if (std::ranges::find(plain, "lm_head") == plain.end()) plain.emplace_back("lm_head");  // a tied one has no tensor
+  section_.set("quantization_config", quant::section_of(spec_, plain));
+}
+
+std::vector<weights::OutTensor> SavedCodes::of(const FileTensor& file) const {
+  std::vector<weights::OutTensor> out;
+  if (!made_.empty()) {
+    if (!made_.contains(file.parts.front().entry)) return out;
+    const quant::FileCodesSpec spec = spec_of(spec_, file.shape[1]);
+    const auto parts = quant::parts_of(spec, file.shape[0], file.shape[1]);
+    // All parts of a weight at once; they are written one after another.
+    const auto bytes = std::make_shared<std::vector<std::vector<std::byte>>>();
+    for (size_t i = 0; i < parts.size(); ++i)
+      out.push_back({layer_of(file) + parts[i].ending, parts[i].dtype, parts[i].shape,
+                     [file, spec, bytes, i, last = i + 1 == parts.size(), this](const auto& sink) {
+                       if (bytes->empty()) *bytes = quant::bytes_of_parts(spec, joined(file));
+                       sink((*bytes)[i].data(), (*bytes)[i].size());
+                       if (last) bytes->clear();
+                     }});
+    return out;
+  }
+  if (!folder_) return out;
+  if (const auto weight = folder_->codes(file.found)) {
+    for (const auto& [name, view] : weight->parts) out.push_back(as_it_is(name, view));
+    return out;
+  }
+  for (const char* const ending : {"_blocks", "_scales"})
+    if (const std::string name = file.found + ending; folder_->folder().has(name))
+      out.push_back(as_it_is(name, folder_->at(name)));
+  return out;
+}
 
 }  // namespace
 
@@ -153,22 +275,20 @@ void save_model(const Model& model, const std::filesystem::path& folder, DTypeSe
   refuse_unmergeable(model, folder.string());
   // Gathering is collective; only the first rank keeps the result.
   Values values;
-  const SavedCodes codes(model);
   std::vector<FileTensor> file_list = file_tensors(model.parameters());
+  for (const nn::Entry& entry : model.parameters().entries())
+    if (!entry.shard.defined() && !model.adapters().empty())
+      refuse(folder.string(), str("merging into codes is not built yet (", entry.path, ")"),
+             "save the adapter alone, or merge it into the plain model");
+  const SavedCodes codes(model, file_list, folder.string());
   std::set<const nn::Entry*> in_codes;
   for (const FileTensor& file : file_list)
     if (!codes.of(file).empty())
       for (const FilePart& part : file.parts) in_codes.insert(part.entry);
   for (const nn::Entry& entry : model.parameters().entries()) {
     const at::NoGradGuard no_gradient;
-    if (in_codes.contains(&entry)) {
-      if (!model.adapters().empty())
-        refuse(folder.string(), str("merging into codes is not built yet (", entry.path, ")"),
-               "save the adapter alone, or merge it into the plain model");
-      continue;
-    }
-    if (!entry.shard.defined())
-      refuse(folder.string(), "saving a quantized model is not built yet", "load it without quantization to save it");
+    if (in_codes.contains(&entry)) continue;
+    check(entry.shard.defined(), "save: ", entry.path, " has neither values nor codes");
     const Tensor whole = entry.team->whole(entry.shard.detach(), entry.layout);
     if (first) values[&entry] = whole;
   }

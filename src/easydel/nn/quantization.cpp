@@ -4,6 +4,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/regular_expression.h"
+#include "easydel/nn/made_codes.h"
 #include "easydel/quant/quantize.h"
 #include "easydel/tensor/mapped.h"
 
@@ -58,7 +59,7 @@ std::shared_ptr<Weight> Quantizer::coded(Entry& entry, std::shared_ptr<Weight> w
   bytes_ += quant::bytes_of(codes);
   if (!shared) entry.shard = Tensor();
   tensor::forget(values);  // the mapped bytes of the file are not needed any more
-  return quantized_weight(Parameter(&entry), codes, entry.compute);
+  return quantized_weight(Parameter(&entry), codes, entry.compute, quantization_.format);
 }
 
 void Quantizer::refuse_none() const {

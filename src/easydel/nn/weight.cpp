@@ -5,8 +5,10 @@
 #include <ATen/ops/unbind.h>
 
 #include <functional>
+#include <optional>
 
 #include "easydel/base/error.h"
+#include "easydel/nn/made_codes.h"
 #include "easydel/ops/embedding.h"
 #include "easydel/ops/quantized_product.h"
 
@@ -90,8 +92,10 @@ class DenseWeight final : public Weight {
 
 class QuantizedWeight final : public Weight {
  public:
-  QuantizedWeight(Parameter parameter, ops::Matrix codes, at::ScalarType type)
-      : parameter_(parameter), codes_(std::move(codes)), type_(type) {}
+  QuantizedWeight(Parameter parameter, ops::Matrix codes, at::ScalarType type, std::optional<quant::Format> format = {})
+      : parameter_(parameter), codes_(std::move(codes)), type_(type), format_(std::move(format)) {}
+
+  MadeCodes made() const { return format_ ? MadeCodes{&codes_, &*format_} : MadeCodes{}; }
 
   Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, Pass& pass) override {
     return pass.make(name, [&](const Tensor& given) { return ops::product(x, codes_, bias, given); });
@@ -110,6 +114,7 @@ class QuantizedWeight final : public Weight {
   Parameter parameter_;
   ops::Matrix codes_;
   at::ScalarType type_;
+  std::optional<quant::Format> format_;  // nothing: they are those of a file
 };
 
 // One product for each weight that has rows.
@@ -147,6 +152,16 @@ std::shared_ptr<WeightStack> dense_stack(std::shared_ptr<WeightForms> forms, boo
 
 std::shared_ptr<Weight> quantized_weight(Parameter parameter, ops::Matrix codes, at::ScalarType type) {
   return std::make_shared<QuantizedWeight>(parameter, std::move(codes), type);
+}
+
+std::shared_ptr<Weight> quantized_weight(Parameter parameter, ops::Matrix codes, at::ScalarType type,
+                                         const quant::Format& format) {
+  return std::make_shared<QuantizedWeight>(parameter, std::move(codes), type, format);
+}
+
+MadeCodes made_codes(const Weight& weight) {
+  const auto* const quantized = dynamic_cast<const QuantizedWeight*>(&weight);
+  return quantized ? quantized->made() : MadeCodes{};
 }
 
 std::shared_ptr<WeightStack> quantized_stack(std::vector<ops::Matrix> codes, at::ScalarType type) {

@@ -30,6 +30,20 @@ std::string_view torch_name(DType dtype) {
   return dtype == DType::bf16 ? "bfloat16" : dtype == DType::f16 ? "float16" : "float32";
 }
 
+bool is_packed(FileCodes codes) {
+  return codes == FileCodes::int8 || codes == FileCodes::w4a16 || codes == FileCodes::int2;
+}
+
+int bits_of(FileCodes codes) { return codes == FileCodes::int8 ? 8 : codes == FileCodes::int2 ? 2 : 4; }
+
+// Values of a row that share a scale.
+int64_t group_of(const FileCodesSpec& spec, int64_t k) {
+  if (spec.codes == FileCodes::w4a16) return spec.group;
+  if (spec.codes == FileCodes::mxfp4 || spec.codes == FileCodes::mxfp8) return 32;
+  if (spec.codes == FileCodes::nvfp4) return 16;
+  return spec.row_group > 0 ? spec.row_group : k;
+}
+
 // As Python's json.dumps writes it.
 std::string state_text(const FileCodesSpec& spec, int64_t n, int64_t k) {
   return str("{\"quant_type\": \"", name_of(kind_of(spec.codes)), "\", \"blocksize\": ", spec.group, ", \"dtype\": \"",
@@ -114,14 +128,15 @@ std::byte e4m3_code(float value, float scale) {
 }
 
 Value weights_of(const FileCodesSpec& spec) {
-  const bool floating = spec.codes == FileCodes::fp8 || spec.codes == FileCodes::mxfp4;
-  const bool rows = spec.codes == FileCodes::fp8 || spec.codes == FileCodes::int8;
+  const bool packed = is_packed(spec.codes);
+  const bool bytes = spec.codes == FileCodes::fp8 || spec.codes == FileCodes::mxfp8;
+  const int64_t group = group_of(spec, 0);
   Value out = Value::map();
-  out.set("num_bits", Value::integer(rows ? 8 : 4));
-  out.set("type", Value::text(floating ? "float" : "int"));
-  out.set("symmetric", Value::boolean(true));
-  out.set("group_size", rows ? Value() : Value::integer(spec.codes == FileCodes::mxfp4 ? 32 : spec.group));
-  out.set("strategy", Value::text(rows ? "channel" : "group"));
+  out.set("num_bits", Value::integer(bytes ? 8 : packed ? bits_of(spec.codes) : 4));
+  out.set("type", Value::text(packed ? "int" : "float"));
+  out.set("symmetric", Value::boolean(!spec.zeros));
+  out.set("group_size", group == 0 ? Value() : Value::integer(group));
+  out.set("strategy", Value::text(group == 0 ? "channel" : spec.codes == FileCodes::nvfp4 ? "tensor_group" : "group"));
   out.set("dynamic", Value::boolean(false));
   return out;
 }
@@ -129,6 +144,8 @@ Value weights_of(const FileCodesSpec& spec) {
 const char* layout_of(FileCodes codes) {
   return codes == FileCodes::fp8     ? "naive-quantized"
          : codes == FileCodes::mxfp4 ? "mxfp4-pack-quantized"
+         : codes == FileCodes::mxfp8 ? "mxfp8-quantized"
+         : codes == FileCodes::nvfp4 ? "nvfp4-pack-quantized"
                                      : "pack-quantized";
 }
 
@@ -148,8 +165,32 @@ FileCodes file_codes(const std::string& word, const std::string& where) {
 }
 
 bool fits(const FileCodesSpec& spec, int64_t k) {
-  if (spec.codes == FileCodes::w4a16) return k % spec.group == 0;
-  return spec.codes != FileCodes::mxfp4 || k % 32 == 0;
+  return is_bitsandbytes(spec.codes) || k % std::max<int64_t>(group_of(spec, k), 1) == 0;
+}
+
+FileCodesSpec file_spec(const Format& format, DType dtype, const std::string& where) {
+  const CodeRule rule = rule_of(format);
+  const std::string& name = rule.method;
+  if (name == "nf4" || name == "fp4")
+    return {.codes = name == "nf4" ? FileCodes::nf4 : FileCodes::fp4, .group = rule.group, .dtype = dtype};
+  // Scales keep their bits.
+  FileCodesSpec out{.dtype = DType::f32};
+  if (name == "8bit" || name == "a8bit" || name == "a8q")
+    out.codes = FileCodes::int8, out.row_group = rule.group;
+  else if (name == "a4q")
+    out.codes = FileCodes::w4a16, out.group = rule.group, out.zeros = true;
+  else if (name == "mxfp4" || name == "mxfp8")
+    out.codes = name == "mxfp4" ? FileCodes::mxfp4 : FileCodes::mxfp8;
+  else if (name == "nvfp4")
+    out.codes = FileCodes::nvfp4;
+  else if (name == "nvfp8")
+    out.codes = FileCodes::fp8, out.row_group = rule.group;
+  else if (name == "ternary" || name == "binary")
+    out.codes = FileCodes::int2;
+  else
+    refuse(where, "no file format holds the codes of " + format.name + ", whose zeros are fractions",
+           "choose another format, or save the model without quantization.model");
+  return out;
 }
 
 std::vector<CodesPart> parts_of(const FileCodesSpec& spec, int64_t n, int64_t k) {
@@ -162,13 +203,23 @@ std::vector<CodesPart> parts_of(const FileCodesSpec& spec, int64_t n, int64_t k)
              DType::u8,
              {int64_t(state_text(spec, n, k).size())}}};
   }
-  if (spec.codes == FileCodes::fp8) return {{".weight", DType::f8_e4m3, {n, k}}, {".weight_scale", spec.dtype, {n, 1}}};
+  const int64_t groups = k / group_of(spec, k);
+  if (spec.codes == FileCodes::fp8)
+    return {{".weight", DType::f8_e4m3, {n, k}}, {".weight_scale", spec.dtype, {n, groups}}};
+  if (spec.codes == FileCodes::mxfp8)
+    return {{".weight", DType::f8_e4m3, {n, k}}, {".weight_scale", DType::u8, {n, groups}}};
   if (spec.codes == FileCodes::mxfp4)
-    return {{".weight_packed", DType::u8, {n, k / 2}}, {".weight_scale", DType::u8, {n, k / 32}}};
-  const int64_t of_word = spec.codes == FileCodes::int8 ? 4 : 8;
-  return {{".weight_packed", DType::i32, {n, (k + of_word - 1) / of_word}},
-          {".weight_scale", spec.dtype, {n, spec.codes == FileCodes::int8 ? 1 : k / spec.group}},
-          {".weight_shape", DType::i64, {2}}};
+    return {{".weight_packed", DType::u8, {n, k / 2}}, {".weight_scale", DType::u8, {n, groups}}};
+  if (spec.codes == FileCodes::nvfp4)
+    return {{".weight_packed", DType::u8, {n, k / 2}},
+            {".weight_scale", DType::f8_e4m3, {n, groups}},
+            {".weight_global_scale", DType::f32, {1}}};
+  const int64_t bits = bits_of(spec.codes);
+  std::vector<CodesPart> out = {{".weight_packed", DType::i32, {n, (k * bits + 31) / 32}},
+                                {".weight_scale", spec.dtype, {n, groups}},
+                                {".weight_shape", DType::i64, {2}}};
+  if (spec.zeros) out.push_back({".weight_zero_point", DType::i32, {(n * bits + 31) / 32, groups}});
+  return out;
 }
 
 std::vector<std::vector<std::byte>> bytes_of_parts(kernels::Executor& executor, const FileCodesSpec& spec,
@@ -203,6 +254,75 @@ std::vector<std::vector<std::byte>> bytes_of_parts(kernels::Executor& executor, 
   const std::vector<float> scales = scales_of(spec, values, n, k, group, bytes ? 127.5f : 7.5f);
   return {raw(words_of(scales, values, n, k, group, bytes ? 8 : 4)), raw_as(spec.dtype, scales),
           raw(std::vector<int64_t>{n, k})};
+}
+
+namespace {
+
+// Four bits with signed scales: a negative one becomes positive with the codes turned around their zero.
+void make_scales_positive(WeightCodes& weight, std::vector<uint8_t>& zeros) {
+  const int64_t groups = int64_t(weight.scales.size()) / weight.n, group = weight.k / groups;
+  for (size_t i = 0; i < weight.scales.size(); ++i) {
+    const bool turned = std::signbit(weight.scales[i]);
+    zeros.push_back(turned ? 7 : 8);
+    weight.scales[i] = std::fabs(weight.scales[i]);
+    for (size_t at = i * size_t(group); at < (i + 1) * size_t(group); ++at) {
+      const int code = int8_t(weight.codes[at]);
+      weight.codes[at] = uint8_t(turned ? 7 - code : code + 8);
+    }
+  }
+}
+
+// Codes of `bits` bits, each row a run of words from the lowest bit on.
+std::vector<uint32_t> packed_words(const std::vector<uint8_t>& codes, int64_t n, int64_t k, int bits) {
+  const int64_t row_words = (k * bits + 31) / 32;
+  std::vector<uint32_t> out(size_t(n * row_words));
+  for (int64_t r = 0; r < n; ++r)
+    for (int64_t i = 0; i < k; ++i)
+      out[size_t(r * row_words + i * bits / 32)] |= uint32_t(codes[size_t(r * k + i)]) << (i * bits % 32);
+  return out;
+}
+
+// Zeros [n, groups] along the outputs: words [n * 4 / 32, groups].
+std::vector<uint32_t> packed_zeros(const std::vector<uint8_t>& zeros, int64_t n, int64_t groups) {
+  std::vector<uint32_t> out(size_t((n + 7) / 8 * groups));
+  for (int64_t r = 0; r < n; ++r)
+    for (int64_t g = 0; g < groups; ++g)
+      out[size_t(r / 8 * groups + g)] |= uint32_t(zeros[size_t(r * groups + g)]) << (r % 8 * 4);
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::vector<std::byte>> bytes_of_parts(const FileCodesSpec& spec, const WeightCodes& given) {
+  WeightCodes weight = given;
+  const int64_t n = weight.n, k = weight.k;
+  if (is_bitsandbytes(spec.codes)) {
+    const FourBits kind = kind_of(spec.codes);
+    const auto& table = table_of(kind);
+    return {raw(pack_four_bits(kind, weight.codes.data(), n * k)), raw(weight.scales),
+            raw(std::vector<float>(table.begin(), table.end())), raw(state_text(spec, n, k))};
+  }
+  if (spec.codes == FileCodes::mxfp4 || spec.codes == FileCodes::mxfp8) {
+    std::vector<uint8_t> exponents;
+    for (const float scale : weight.scales) exponents.push_back(uint8_t(std::ilogb(scale) + 127));
+    return {spec.codes == FileCodes::mxfp4 ? packed_fours(weight.codes) : raw(weight.codes), raw(exponents)};
+  }
+  if (spec.codes == FileCodes::fp8) return {raw(weight.codes), raw_as(spec.dtype, weight.scales)};
+  if (spec.codes == FileCodes::nvfp4) {
+    std::vector<std::byte> scales;
+    for (const float scale : weight.scales) scales.push_back(e4m3_code(scale, 1));
+    return {packed_fours(weight.codes), scales, raw(std::vector<float>{1})};
+  }
+  std::vector<uint8_t> zeros;
+  const int bits = bits_of(spec.codes);
+  if (spec.zeros)
+    make_scales_positive(weight, zeros);
+  else
+    for (uint8_t& code : weight.codes) code = uint8_t(int(int8_t(code)) + (1 << (bits - 1)));
+  std::vector<std::vector<std::byte>> out = {raw(packed_words(weight.codes, n, k, bits)),
+                                             raw_as(spec.dtype, weight.scales), raw(std::vector<int64_t>{n, k})};
+  if (spec.zeros) out.push_back(raw(packed_zeros(zeros, n, int64_t(weight.scales.size()) / n)));
+  return out;
 }
 
 Value section_of(const FileCodesSpec& spec, const std::vector<std::string>& ignored) {

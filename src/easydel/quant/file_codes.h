@@ -9,19 +9,25 @@
 
 #include "easydel/base/document.h"
 #include "easydel/kernels/executor.h"
+#include "easydel/quant/format_config.h"
 #include "easydel/weights/dtype.h"
 
 namespace easydel::quant {
 
-enum class FileCodes : uint8_t { nf4, fp4, int8, w4a16, fp8, mxfp4 };
-// UserError, at `where`, for a word that is no such format.
+enum class FileCodes : uint8_t { nf4, fp4, int8, w4a16, fp8, mxfp4, mxfp8, nvfp4, int2 };
+// UserError, at `where`, for a word that is no such format, or one that is not made of values here.
 FileCodes file_codes(const std::string& word, const std::string& where);
 
 struct FileCodesSpec {
   FileCodes codes = FileCodes::nf4;
   int64_t group = 64;                           // of nf4, fp4 and w4a16
   weights::DType dtype = weights::DType::bf16;  // of the values; compressed-tensors keeps scales in it
+  int64_t row_group = 0;                        // of int8 and fp8: values of a row that share a scale; 0: all
+  bool zeros = false;                           // w4a16 with zero points
 };
+// The files of codes that `format` makes in memory, for a model of values in `dtype`. UserError, at `where`: no file
+// format holds them.
+FileCodesSpec file_spec(const Format& format, weights::DType dtype, const std::string& where);
 // Whether rows of k values can be written so; others stay plain.
 bool fits(const FileCodesSpec& spec, int64_t k);
 
@@ -35,6 +41,15 @@ std::vector<CodesPart> parts_of(const FileCodesSpec& spec, int64_t n, int64_t k)
 // The bytes of all parts, in that order.
 std::vector<std::vector<std::byte>> bytes_of_parts(kernels::Executor& executor, const FileCodesSpec& spec,
                                                    const float* values, int64_t n, int64_t k);
+
+// A weight in the codes of memory: one in a byte, [n, k], and scales [n, groups], or of the flat blocks of nf4 and fp4.
+struct WeightCodes {
+  int64_t n = 0, k = 0;
+  std::vector<uint8_t> codes;
+  std::vector<float> scales;
+};
+// The bytes of all parts, of codes that file_spec() named. Reading them gives the same values.
+std::vector<std::vector<std::byte>> bytes_of_parts(const FileCodesSpec& spec, const WeightCodes& weight);
 
 // The section quantization_config of config.json. `ignored`: layers that stay plain.
 Value section_of(const FileCodesSpec& spec, const std::vector<std::string>& ignored);

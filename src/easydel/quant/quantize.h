@@ -6,6 +6,7 @@
 
 #include "easydel/ops/product.h"
 #include "easydel/quant/coded_weight.h"
+#include "easydel/quant/file_codes.h"
 #include "easydel/quant/format_config.h"
 #include "easydel/tensor/torch.h"
 
@@ -21,6 +22,9 @@ Codes quantize(const Tensor& values, const Format& format);
 // blocks of nf4 and fp4 that go on from row to row are decoded by products.
 ops::Matrix coded(const Tensor& values, const Format& format, at::ScalarType compute);
 int64_t bytes_of(const ops::Matrix& codes);
+
+// The codes of coded(), to be written to files. `format` is the one that they were made in, and has no zeros.
+WeightCodes codes_of(const ops::Matrix& matrix, const Format& format);
 
 // Codes int64 [out, in]: integers, or indices of the table; scales fp32 [out, groups].
 struct Unpacked {

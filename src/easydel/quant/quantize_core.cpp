@@ -159,6 +159,31 @@ int64_t bytes_of(const ops::Matrix& codes) {
   return static_cast<const CodedWeight&>(*codes.encoded->rows).bytes();
 }
 
+WeightCodes codes_of(const ops::Matrix& matrix, const Format& format) {
+  WeightCodes out;
+  const auto make = [&](int64_t n, int64_t k, int64_t scales) {
+    out = {.n = n, .k = k, .codes = std::vector<uint8_t>(size_t(n * k)), .scales = std::vector<float>(size_t(scales))};
+  };
+  if (const auto& packed = matrix.quantized) {
+    make(packed->n(), packed->k(), packed->n() * packed->groups());
+    kernels::unpack_codes(tensor::executor(), *packed, out.codes.data(), out.scales.data());
+  } else if (const auto* const panels = kernels::panels_of(*matrix.encoded)) {
+    const auto& layout = panels->layout();
+    make(layout.n, layout.k, layout.n * layout.groups);
+    kernels::unpack_panels(*panels, out.codes.data(), out.scales.data());
+  } else {
+    const auto& weight = static_cast<const CodedWeight&>(*matrix.encoded->rows);
+    make(weight.rows(), weight.k(), weight.scales);
+    (weight.indices ? weight.indices : weight.bytes_of_rows)(0, 1, out.n, out.codes.data());
+    for (int64_t i = 0; i < weight.scales; ++i) out.scales[size_t(i)] = weight.scale(i);
+  }
+  // Indices of a table that are whole numbers in the files.
+  const CodeRule rule = rule_of(format);
+  if (rule.method == "ternary" || rule.method == "binary")
+    for (uint8_t& code : out.codes) code = uint8_t(rule.method == "ternary" ? int(code) - 1 : 2 * int(code) - 1);
+  return out;
+}
+
 Unpacked unpack(const kernels::QuantizedWeight& weight) {
   const bool bytes = weight.spec().codes == kernels::Codes::bytes;
   const Tensor codes = at::empty({weight.n(), weight.k()}, at::TensorOptions().dtype(bytes ? at::kChar : at::kByte));

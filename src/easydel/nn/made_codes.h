@@ -1,0 +1,22 @@
+// Codes that were made of a weight's values while the model was loaded, for what saves them.
+#pragma once
+
+#include <memory>
+
+#include "easydel/nn/weight.h"
+#include "easydel/quant/format_config.h"
+
+namespace easydel::nn {
+
+// As quantized_weight(), and made_codes() finds them again.
+std::shared_ptr<Weight> quantized_weight(Parameter parameter, ops::Matrix codes, at::ScalarType type,
+                                         const quant::Format& format);
+
+struct MadeCodes {
+  const ops::Matrix* codes = nullptr;  // null: the weight is not of this kind
+  const quant::Format* format = nullptr;
+};
+// Valid as long as the weight.
+MadeCodes made_codes(const Weight& weight);
+
+}  // namespace easydel::nn
