@@ -192,6 +192,7 @@ TEST_P(NewTokens, StartAsTheMeanAndLearnAlone) {
     const nn::Entry& base = *model->parameters().find(path);
     EXPECT_FALSE(base.trainable);
     EXPECT_TRUE(base.shard.narrow(0, 0, 128).equal(old->shard)) << path;
+    EXPECT_LT(distance(base.shard.narrow(0, 128, 2), old->shard.mean(0).expand({2, -1})), 1e-6) << path;
   }
   const bool tied = plain->parameters().find(head) == nullptr;
   EXPECT_EQ(model->parameters().find("lm_head.token_adapter.trainable_tokens_delta.default") == nullptr, tied);

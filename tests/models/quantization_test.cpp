@@ -9,6 +9,7 @@
 #include "easydel/nn/weight.h"
 #include "easydel/probe/logits.h"
 #include "easydel/tensor/mapped.h"
+#include "easydel/weights/safetensors.h"
 #include "support/data.h"
 #include "support/memory.h"
 
@@ -163,7 +164,11 @@ TEST_P(SavedFormat, IsReadBackWithTheSameValuesAndBytes) {
   const Format& format = GetParam();
   const bool blocks = format.quant_method == std::string("bitsandbytes");
   const Folder folder(format.fused ? phi3 : blocks ? llama : test::replaced(llama, ": 96, \"num_h", ": 128, \"num_h"));
-  const auto model = folder.load(quantization(format.method));
+  const std::filesystem::path plain = folder.temporary / "plain";
+  save_model(*folder.load(), plain);
+  LoadOptions options;
+  options.quantization = quantization(format.method);
+  const auto model = load_model(plain, options);
   const std::filesystem::path once = folder.temporary / "once", twice = folder.temporary / "twice";
   save_model(*model, once);
   const Value config = parse_file(once / "config.json");
@@ -184,6 +189,9 @@ TEST_P(SavedFormat, IsReadBackWithTheSameValuesAndBytes) {
   save_model(*again, twice);
   for (const char* name : {"model.safetensors", "config.json"})
     EXPECT_EQ(test::read_file(once / name), test::read_file(twice / name)) << name;
+  const auto tensors = weights::SafetensorsFile::open(once / "model.safetensors");
+  const std::string fused = format.quant_method == std::string("bitsandbytes") ? ".weight.absmax" : ".weight_scale";
+  EXPECT_EQ(tensors->has("model.layers.0.self_attn.qkv_proj" + fused), format.fused);
 }
 
 // Activations of a8bit, a8q and a4q are bytes; those of files are plain.

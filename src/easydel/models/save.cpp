@@ -128,7 +128,6 @@ class SavedCodes {
   void find_made(const Model& model, const std::string& where);
   void plan_made(const Model& model, const std::vector<FileTensor>& files, const std::string& where);
   std::string layer_of(const FileTensor& file) const;
-  quant::WeightCodes joined(const FileTensor& file) const;
 
   std::map<const nn::Entry*, nn::MadeCodes> made_;
   quant::FileCodesSpec spec_;  // of these
@@ -175,26 +174,6 @@ std::string SavedCodes::layer_of(const FileTensor& file) const {
   return name.substr(0, name.size() - leaf.size());
 }
 
-// The codes of all parts of a file's tensor, whose rows are one part after another or interleaved.
-quant::WeightCodes SavedCodes::joined(const FileTensor& file) const {
-  const int64_t n = file.shape[0], k = file.shape[1];
-  quant::WeightCodes out{.n = n, .k = k, .codes = std::vector<uint8_t>(size_t(n * k)), .scales = {}};
-  for (const FilePart& part : file.parts) {
-    const nn::MadeCodes& made = made_.at(part.entry);
-    quant::WeightCodes codes = quant::codes_of(*made.codes, *made.format);
-    if (file.parts.size() == 1) return codes;
-    const nn::TensorSource& source = part.entry->source;
-    const int64_t step = source.end > 0 ? source.step : 1, groups = int64_t(codes.scales.size()) / codes.n;
-    out.scales.resize(size_t(n * groups));
-    for (int64_t r = 0; r < codes.n; ++r) {
-      const int64_t to = source.begin + r * step;
-      std::copy_n(codes.codes.begin() + r * k, k, out.codes.begin() + to * k);
-      std::copy_n(codes.scales.begin() + r * groups, groups, out.scales.begin() + to * groups);
-    }
-  }
-  return out;
-}
-
 void SavedCodes::plan_made(const Model& model, const std::vector<FileTensor>& files, const std::string& where) {
   const auto not_built = [&](const std::string& what) {
     refuse(where, str("saving ", what, " in codes is not built yet"),
@@ -215,13 +194,11 @@ void SavedCodes::plan_made(const Model& model, const std::vector<FileTensor>& fi
     }
     const nn::Entry& first = *file.parts.front().entry;
     const std::string layer = nn::layer_name(first);
-    if (size_t(coded) != file.parts.size()) not_built("a part of " + file.name);
+    if (file.parts.size() != 1) not_built(layer + ", which shares a tensor with others,");
     if (first.source.transposed || file.shape.size() != 2 || !file.name.ends_with(leaf))
       not_built(layer + ", which is stored transposed or viewed,");
     const int64_t k = file.shape[1];
-    const bool crosses = spec_.group > 0 && k % spec_.group != 0;  // only flat blocks may
-    if (!quant::fits(spec_of(spec_, k), k) || (file.parts.size() > 1 && crosses))
-      not_built(str(layer, ", whose rows of ", k, " groups do not divide,"));
+    if (!quant::fits(spec_of(spec_, k), k)) not_built(str(layer, ", whose rows of ", k, " groups do not divide,"));
   }
   if (std::ranges::find(plain, "lm_head") == plain.end()) plain.emplace_back("lm_head");  // a tied one has no tensor
   section_.set("quantization_config", quant::section_of(spec_, plain));
@@ -233,12 +210,14 @@ std::vector<weights::OutTensor> SavedCodes::of(const FileTensor& file) const {
     if (!made_.contains(file.parts.front().entry)) return out;
     const quant::FileCodesSpec spec = spec_of(spec_, file.shape[1]);
     const auto parts = quant::parts_of(spec, file.shape[0], file.shape[1]);
+    const nn::MadeCodes made = made_.at(file.parts.front().entry);
     // All parts of a weight at once; they are written one after another.
     const auto bytes = std::make_shared<std::vector<std::vector<std::byte>>>();
     for (size_t i = 0; i < parts.size(); ++i)
       out.push_back({layer_of(file) + parts[i].ending, parts[i].dtype, parts[i].shape,
-                     [file, spec, bytes, i, last = i + 1 == parts.size(), this](const auto& sink) {
-                       if (bytes->empty()) *bytes = quant::bytes_of_parts(spec, joined(file));
+                     [spec, bytes, i, last = i + 1 == parts.size(), made](const auto& sink) {
+                       if (bytes->empty())
+                         *bytes = quant::bytes_of_parts(spec, quant::codes_of(*made.codes, *made.format));
                        sink((*bytes)[i].data(), (*bytes)[i].size());
                        if (last) bytes->clear();
                      }});
