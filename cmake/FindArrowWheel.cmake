@@ -17,6 +17,8 @@ endif()
 # The wheel has no plain libarrow.so: the file names include the version.
 file(GLOB ArrowWheel_ARROW "${ArrowWheel_DIR}/libarrow.so.*")
 file(GLOB ArrowWheel_PARQUET "${ArrowWheel_DIR}/libparquet.so.*")
+# Part of libarrow in older wheels.
+file(GLOB ArrowWheel_S3 "${ArrowWheel_DIR}/libarrow_s3.so.*")
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(ArrowWheel REQUIRED_VARS ArrowWheel_DIR ArrowWheel_ARROW ArrowWheel_PARQUET
@@ -27,5 +29,5 @@ if(ArrowWheel_FOUND AND NOT TARGET arrow::wheel)
   add_library(arrow::wheel INTERFACE IMPORTED)
   target_include_directories(arrow::wheel SYSTEM INTERFACE "${ArrowWheel_DIR}/include")
   target_link_options(arrow::wheel INTERFACE "LINKER:--disable-new-dtags" "LINKER:-rpath,${ArrowWheel_DIR}")
-  target_link_libraries(arrow::wheel INTERFACE ${ArrowWheel_PARQUET} ${ArrowWheel_ARROW})
+  target_link_libraries(arrow::wheel INTERFACE ${ArrowWheel_PARQUET} ${ArrowWheel_S3} ${ArrowWheel_ARROW})
 endif()

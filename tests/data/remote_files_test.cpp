@@ -169,9 +169,9 @@ TEST_F(RemoteFiles, AreRowsOfAnInform) {
 }
 
 TEST_F(RemoteFiles, RefuseWhatIsNotRead) {
-  EXPECT_EQ(refused("s3://bucket/a.jsonl"),
-            "data_files: reading 's3://bucket/a.jsonl' is not built yet\n"
-            "    https:// and hf:// are read; copy other files here");
+  EXPECT_EQ(refused("ftp://host/a.jsonl"),
+            "data_files: reading 'ftp://host/a.jsonl' is not built yet\n"
+            "    https://, hf://, s3:// and gs:// are read; copy other files here");
   EXPECT_EQ(refused("https://host"),
             "data_files: 'https://host' names no file\n"
             "    give the address of a file, for example https://host/rows.jsonl");

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -42,6 +43,26 @@ class Writer {
   virtual void commit() = 0;
 };
 
+// Who asks a cloud's storage, in fsspec's words. Empty key and token: as the cloud's own tools find them.
+struct CloudAccount {
+  std::string key, secret, token;
+  std::string endpoint_url;  // "http://127.0.0.1:9000"; empty: the cloud's own
+  std::string region;
+  bool anonymous = false;
+  int64_t retries = 3;
+};
+
+struct CloudFile {
+  std::string address;  // "s3://bucket/data/a.jsonl"
+  int64_t bytes = 0;
+  int64_t changed = 0;  // nanoseconds since 1970
+};
+
+struct CloudError {
+  std::string what;
+  bool denied = false;  // another try does not help
+};
+
 class Library {
  public:
   virtual ~Library() = default;
@@ -59,6 +80,12 @@ class Library {
   virtual std::vector<int64_t> group_rows(const std::filesystem::path& file, Form form) = 0;
   // Parquet, or Arrow's stream format as `datasets` saves it. UserError: the disk refuses.
   virtual std::unique_ptr<Writer> write(const std::filesystem::path& file, const WriteOptions& options) = 0;
+  // The files at an address s3://bucket/name or gs://bucket/name: one file, or all below a folder, by name; empty:
+  // there are none. CloudError: no permission, or the storage cannot be reached.
+  virtual std::vector<CloudFile> list_cloud(const std::string& address, const CloudAccount& account) = 0;
+  // Gives a file's bytes from `from` on to `sink`. CloudError.
+  virtual void read_cloud(const std::string& address, const CloudAccount& account, int64_t from,
+                          const std::function<void(std::string_view)>& sink) = 0;
   virtual std::string version() = 0;  // of Arrow, "26.0.1"
 };
 

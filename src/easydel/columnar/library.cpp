@@ -5,6 +5,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/columnar/batches.h"
+#include "easydel/columnar/cloud.h"
 #include "easydel/columnar/columnar.h"
 #include "easydel/columnar/values.h"
 #include "easydel/columnar/write.h"
@@ -60,6 +61,13 @@ class ArrowLibrary final : public Library {
   }
   std::unique_ptr<Writer> write(const std::filesystem::path& file, const WriteOptions& options) override {
     return open_writer(file, options);
+  }
+  std::vector<CloudFile> list_cloud(const std::string& address, const CloudAccount& account) override {
+    return list_cloud_files(address, account);
+  }
+  void read_cloud(const std::string& address, const CloudAccount& account, int64_t from,
+                  const std::function<void(std::string_view)>& sink) override {
+    read_cloud_file(address, account, from, sink);
   }
   std::string version() override { return ARROW_VERSION_STRING; }
 };

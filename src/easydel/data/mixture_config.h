@@ -367,7 +367,10 @@ struct MixtureConfig {
                                               no_effect("all documents are shuffled before they are packed")),
         field<&C::tokens_field_name>("Field with the tokens of rows that are tokenized already; input_ids is "
                                      "also taken."),
-        field<&C::dask_storage_options>("Options of remote files: token is sent to the servers of https:// addresses."),
+        field<&C::dask_storage_options>(
+            "Options of remote files, in fsspec's words: key, secret, token, endpoint_url, anon and client_kwargs: "
+            "{region_name} of s3:// and gs://; token is sent to the servers of https:// "
+            "addresses."),
         field<&C::tokenize_callback>("Name of a plug-in's row function, or the file of a template, *.jinja, that makes "
                                      "rows of tokens; it is the last step of every inform."),
         field<&C::prefetch_workers>("Threads that read and prepare rows while the run goes on (enable_caching: false); "

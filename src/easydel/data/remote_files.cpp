@@ -9,6 +9,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/data/columnar.h"
 #include "easydel/data/rows.h"
 #include "easydel/hub/blob.h"
 #include "easydel/hub/http.h"
@@ -48,10 +49,22 @@ Version version_of(const hub::Response& response) {
   return out;
 }
 
+// Turns what goes wrong with a cloud's storage into UserError, or NetworkError if another try may help.
+template <class Action>
+void asking_cloud(const std::string& where, const std::string& url, const Action& action) {
+  try {
+    action();
+  } catch (const columnar::CloudError& error) {
+    if (!error.denied) throw hub::NetworkError(error.what);
+    refuse(where, str("'", url, "' needs a permission: ", error.what),
+           "give mixture.dask_storage_options: {key: ..., secret: ...}, or {anon: true} for what is public");
+  }
+}
+
 // One address and its copy in the cache.
-class WebFile {
+class RemoteFile {
  public:
-  WebFile(std::string url, const RemoteOptions& options, std::string where)
+  RemoteFile(std::string url, const RemoteOptions& options, std::string where)
       : url_(std::move(url)), options_(options), where_(std::move(where)) {
     const size_t end = url_.find_first_of("?#");
     const std::string path = url_.substr(0, end);
@@ -62,6 +75,7 @@ class WebFile {
     folder_ = options_.cache / "remote" / files::sha256(url_).substr(0, digits);
     copy_ = folder_ / name_;
   }
+  virtual ~RemoteFile() = default;
 
   fs::path fetched() {
     const hub::Lock lock(folder_ / "lock");
@@ -86,7 +100,12 @@ class WebFile {
     return copy_;
   }
 
- private:
+ protected:
+  // What is there now; NetworkError: another try may help.
+  virtual Version asked() const = 0;
+  // Writes the copy.
+  virtual Version fetch(Version announced) const = 0;
+
   std::optional<Value> known_copy() const {
     if (!files::is_file(copy_) || !files::is_file(folder_ / source_name)) return std::nullopt;
     Value out = parse_file(folder_ / source_name);
@@ -118,6 +137,17 @@ class WebFile {
     }
   }
 
+  std::string url_;
+  const RemoteOptions& options_;
+  std::string where_, name_;
+  fs::path folder_, copy_;
+};
+
+class WebFile final : public RemoteFile {
+ public:
+  using RemoteFile::RemoteFile;
+
+ private:
   // NetworkError: another try may help.
   void check_status(const hub::Response& answer) const {
     if (answer.status / 100 == 2) return;
@@ -129,7 +159,7 @@ class WebFile {
     refuse(where_, str("'", url_, "' is not there: the server answers ", answer.status), "check the address");
   }
 
-  Version asked() const {
+  Version asked() const override {
     const hub::Response answer = hub::perform({.method = "HEAD", .url = url_, .token = options_.token});
     constexpr int not_allowed = 405, not_implemented = 501;
     if (answer.status == not_allowed || answer.status == not_implemented) return {};
@@ -138,7 +168,7 @@ class WebFile {
   }
 
   // After an interruption it goes on where it stopped, if the file is still the same one.
-  Version fetch(Version announced) const {
+  Version fetch(Version announced) const override {
     const fs::path aside = copy_.string() + ".incomplete";
     files::ResumingWriter partial(aside);
     partial.begin_at(0);
@@ -167,12 +197,55 @@ class WebFile {
     log::info("fetched ", url_, " into ", folder_.string());
     return out;
   }
-
-  std::string url_;
-  const RemoteOptions& options_;
-  std::string where_, name_;
-  fs::path folder_, copy_;
 };
+
+class CloudCopy final : public RemoteFile {
+ public:
+  CloudCopy(columnar::CloudFile file, const RemoteOptions& options, const std::string& where)
+      : RemoteFile(file.address, options, where), file_(std::move(file)) {}
+
+ private:
+  Version asked() const override { return {"", std::to_string(file_.changed), std::to_string(file_.bytes)}; }
+  Version fetch(Version announced) const override {
+    const fs::path aside = copy_.string() + ".incomplete";
+    files::ResumingWriter partial(aside);
+    partial.begin_at(0);
+    trying([&] {
+      asking_cloud(where_, url_, [&] {
+        columnar_library().read_cloud(url_, options_.account, int64_t(partial.size()),
+                                      [&](std::string_view bytes) { partial.write(bytes); });
+      });
+      return Version();
+    });
+    if (int64_t(partial.size()) != file_.bytes)
+      refuse(where_, "'" + url_ + "' changed while it was fetched", "run again when nothing writes to it");
+    partial.sync();
+    files::rename(aside, copy_);
+    log::info("fetched ", url_, " into ", folder_.string());
+    return announced;
+  }
+
+  columnar::CloudFile file_;
+};
+
+// Of "s3://bucket/data/*.jsonl" the files that match, of "s3://bucket/data" those of rows below it.
+std::vector<fs::path> cloud_files(const std::string& name, const RemoteOptions& options, const std::string& where) {
+  const size_t star = name.find_first_of("*?[{");
+  const std::string listed = star == std::string::npos ? name : name.substr(0, name.rfind('/', star));
+  if (listed.size() <= name.find("://") + 3)
+    refuse(where, "'" + name + "' names no bucket",
+           "write " + name.substr(0, name.find("://")) + "://bucket/file.jsonl");
+  std::vector<columnar::CloudFile> found;
+  asking_cloud(where, name, [&] { found = columnar_library().list_cloud(listed, options.account); });
+  std::erase_if(found, [&](const columnar::CloudFile& file) {
+    if (star != std::string::npos) return !is_match(file.address, name);
+    return file.address != name && !source_of_file(file.address);
+  });
+  if (found.empty()) refuse(where, "there is no file at '" + name + "'", "check the address");
+  std::vector<fs::path> out;
+  for (columnar::CloudFile& file : found) out.push_back(CloudCopy(std::move(file), options, where).fetched());
+  return out;
+}
 
 // "hf://datasets/owner/name@revision/data/*.parquet"
 std::vector<fs::path> hub_files(const std::string& name, const std::string& where) {
@@ -208,7 +281,20 @@ RemoteOptions remote_options(const MixtureConfig& mixture) {
   out.expiry_seconds = mixture.cache_expiry_seconds;
   out.retries = mixture.cloud_max_retries;
   out.retry_seconds = mixture.cloud_retry_delay;
-  out.token = text_in(mixture.dask_storage_options, "token");
+  const Value& words = mixture.dask_storage_options;
+  out.token = text_in(words, "token");
+  out.account = {text_in(words, "key"),
+                 text_in(words, "secret"),
+                 out.token,
+                 text_in(words, "endpoint_url"),
+                 "",
+                 false,
+                 out.retries};
+  if (const Value* const client = words.find("client_kwargs"); client && client->is_map()) {
+    if (out.account.endpoint_url.empty()) out.account.endpoint_url = text_in(*client, "endpoint_url");
+    out.account.region = text_in(*client, "region_name");
+  }
+  if (const Value* const anonymous = words.find("anon")) out.account.anonymous = anonymous->as_bool().value_or(false);
   return out;
 }
 
@@ -216,11 +302,21 @@ bool is_remote(std::string_view name) { return name.find("://") != std::string_v
 
 std::vector<fs::path> local_copies(const std::string& name, const RemoteOptions& options, const std::string& where) {
   const bool is_web = name.starts_with("https://") || name.starts_with("http://");
-  if (!is_web && !name.starts_with("hf://"))
-    refuse(where, "reading '" + name + "' is not built yet", "https:// and hf:// are read; copy other files here");
+  const bool is_cloud = name.starts_with("s3://") || name.starts_with("gs://");
+  if (!is_web && !is_cloud && !name.starts_with("hf://"))
+    refuse(where, "reading '" + name + "' is not built yet",
+           "https://, hf://, s3:// and gs:// are read; copy other files here");
   if (!options.keeps)
     refuse(where, "reading '" + name + "' without keeping a copy is not built yet",
            "leave mixture.cache_remote_files out, or set it to true");
+  if (is_cloud) {
+    try {
+      return cloud_files(name, options, where);
+    } catch (const hub::NetworkError& error) {
+      refuse(where, str("'", name, "' cannot be read: ", error.what()),
+             "check mixture.dask_storage_options, and try again");
+    }
+  }
   if (!is_web) return hub_files(name, where);
   return {WebFile(name, options, where).fetched()};
 }

@@ -1,4 +1,5 @@
-// Files of data_files that are elsewhere: https://, and hf://datasets/owner/name/file. They are fetched once and kept.
+// Files of data_files that are elsewhere: https://, hf://datasets/owner/name/file, s3:// and gs://. They are fetched
+// once and kept.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "easydel/columnar/columnar.h"
 #include "easydel/data/mixture_config.h"
 
 namespace easydel::data {
@@ -18,13 +20,15 @@ struct RemoteOptions {
   int64_t retries = 3;             // after the first try fails
   double retry_seconds = 0.1;      // before the first retry; each further one waits twice as long
   std::string token;               // sent as a bearer token to the address's own host; empty: none
+  columnar::CloudAccount account = {};  // for s3:// and gs://
 };
 RemoteOptions remote_options(const MixtureConfig& mixture);
 
 bool is_remote(std::string_view name);  // it has a scheme
 
-// Copies of the file, or of all files that a pattern of hf:// matches, by name. Safe with other processes that do the
-// same. UserError "where: ...": it is not there, not allowed, cannot be reached, or has a scheme that is not read.
+// Copies of the file, or of all files that a pattern or a folder of hf://, s3:// or gs:// means, by name. Safe with
+// other processes that do the same. UserError "where: ...": it is not there, not allowed, cannot be reached, or has a
+// scheme that is not read.
 std::vector<std::filesystem::path> local_copies(const std::string& name, const RemoteOptions& options,
                                                 const std::string& where);
 
