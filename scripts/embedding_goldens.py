@@ -11,6 +11,7 @@ import sys
 
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.models import Pooling
 from sentence_transformers.losses import MatryoshkaLoss, MultipleNegativesRankingLoss, TripletLoss
 from sentence_transformers.util import dot_score
 
@@ -51,6 +52,8 @@ def record(folder, negatives, keys):
     model.max_seq_length = LENGTH
     model.eval()  # without dropout
     kept = [m for m in model if type(m).__name__ != "Normalize" or keys.get("normalize_embeddings", True)]
+    if mode := {"weighted_mean": "weightedmean", "max": "max"}.get(keys.get("pooling_strategy")):
+        kept = [Pooling(kept[0].get_embedding_dimension(), mode) if type(m).__name__ == "Pooling" else m for m in kept]
     model = SentenceTransformer(modules=kept, device="cpu").eval()
     loss = loss_of(model, keys)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0)
@@ -82,6 +85,8 @@ def main():
         "matryoshka": record("sentences", 1, {"loss_type": "infonce", "temperature": 0.05, "matryoshka_dims": [8, 16, 24]}),
         # With the whole size: numbers of a vector that no loss reaches move by what AdamW makes of rounding.
         "matryoshka_triplet": record("decoder", 1, {"loss_type": "triplet", "margin": 0.3, "matryoshka_dims": [4, 12, 24]}),
+        "weighted_mean": record("sentences", 1, {"loss_type": "infonce", "temperature": 0.05, "pooling_strategy": "weighted_mean"}),
+        "max": record("decoder", 0, {"loss_type": "mnrl", "temperature": 0.1, "pooling_strategy": "max"}),
     }
     for name, case in cases.items():
         print(name, [round(s["loss"], 4) for s in case["steps"]], file=sys.stderr)

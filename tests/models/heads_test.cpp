@@ -203,10 +203,19 @@ TEST(Embeddings, ArePooledAsTheFolderSays) {
   EXPECT_TRUE(pooled(R"("pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false)")[1].allclose(unit(4, 5)));
   EXPECT_TRUE(pooled(R"("pooling_mode_mean_tokens": true)")[1].allclose(unit(6, 7)));
   EXPECT_TRUE(pooled(R"("pooling_mode": "lasttoken")")[0].allclose(unit(2, 3)));
+  // (1 * [4, 5] + 2 * [6, 7] + 3 * [8, 9]) / 6
+  EXPECT_TRUE(pooled(R"("pooling_mode_weightedmean_tokens": true)")[1].allclose(unit(40, 46)));
+  EXPECT_TRUE(pooled(R"("pooling_mode": "max")")[1].allclose(unit(8, 9)));
   EXPECT_EQ(
-      test::replaced(test::refusal([&] { pooled(R"("pooling_mode_max_tokens": true)"); }), folder.path().string(), "M"),
-      "M/1_Pooling/config.json: pooling_mode_max_tokens: 'pooling_mode_max_tokens' is not built yet\n"
-      "    built: cls, mean, lasttoken");
+      test::replaced(test::refusal([&] { pooled(R"("pooling_mode": "max", "include_prompt": false)"); }),
+                     folder.path().string(), "M"),
+      "M/1_Pooling/config.json: include_prompt: is false, which is not built yet for weightedmean and max\n    set "
+      "it to true");
+  EXPECT_EQ(test::replaced(test::refusal([&] { pooled(R"("pooling_mode_mean_sqrt_len_tokens": true)"); }),
+                           folder.path().string(), "M"),
+            "M/1_Pooling/config.json: pooling_mode_mean_sqrt_len_tokens: 'pooling_mode_mean_sqrt_len_tokens' is not "
+            "built yet\n"
+            "    built: cls, mean, lasttoken, weightedmean, max");
 }
 
 }  // namespace

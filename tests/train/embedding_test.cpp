@@ -110,7 +110,7 @@ TEST_P(RecordedEmbedding, IsTrainedAsBySentenceTransformers) {
 
 INSTANTIATE_TEST_SUITE_P(All, RecordedEmbedding,
                          ::testing::Values("mnrl", "infonce_two_negatives", "dot", "triplet", "matryoshka",
-                                           "matryoshka_triplet"),
+                                           "matryoshka_triplet", "weighted_mean", "max"),
                          [](const auto& info) { return info.param; });
 
 TEST(Embedding, EvaluatesByItsOwnMetrics) {

@@ -26,8 +26,10 @@ nn::Pooling pooling_of(const Value& document, const ConfigReader& config) {
   if (mode == "pooling_mode_cls_token" || mode == "cls") return nn::Pooling::first;
   if (mode == "pooling_mode_mean_tokens" || mode == "mean") return nn::Pooling::mean;
   if (mode == "pooling_mode_lasttoken" || mode == "lasttoken") return nn::Pooling::last;
+  if (mode == "pooling_mode_weightedmean_tokens" || mode == "weightedmean") return nn::Pooling::weighted_mean;
+  if (mode == "pooling_mode_max_tokens" || mode == "max") return nn::Pooling::max;
   config.refuse_key(mode.starts_with("pooling_mode") ? mode : "pooling_mode", str("'", mode, "' is not built yet"),
-                    "built: cls, mean, lasttoken");
+                    "built: cls, mean, lasttoken, weightedmean, max");
 }
 
 void read_pooling(const fs::path& file, EmbeddingSpec& spec) {
@@ -35,6 +37,9 @@ void read_pooling(const fs::path& file, EmbeddingSpec& spec) {
   const ConfigReader config(document, FilePlace{file.string()});
   spec.pooling = pooling_of(document, config);
   spec.pools_prompt = config.boolean("include_prompt", true);
+  const bool by_all = spec.pooling == nn::Pooling::weighted_mean || spec.pooling == nn::Pooling::max;
+  if (!spec.pools_prompt && by_all)
+    config.refuse_key("include_prompt", "is false, which is not built yet for weightedmean and max", "set it to true");
 }
 
 }  // namespace
@@ -78,7 +83,9 @@ void write_embedding(const EmbeddingSpec& spec, int64_t size, int64_t max_tokens
   pooling.set("word_embedding_dimension", Value::integer(size));
   for (const auto& [key, way] : {std::pair{"pooling_mode_cls_token", nn::Pooling::first},
                                  std::pair{"pooling_mode_mean_tokens", nn::Pooling::mean},
-                                 std::pair{"pooling_mode_lasttoken", nn::Pooling::last}})
+                                 std::pair{"pooling_mode_lasttoken", nn::Pooling::last},
+                                 std::pair{"pooling_mode_weightedmean_tokens", nn::Pooling::weighted_mean},
+                                 std::pair{"pooling_mode_max_tokens", nn::Pooling::max}})
     pooling.set(key, Value::boolean(spec.pooling == way));
   pooling.set("include_prompt", Value::boolean(true));
   files::make_directories(folder / "1_Pooling");

@@ -1,9 +1,11 @@
 #include "easydel/nn/class_head.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
+#include <tuple>
 #include <vector>
 
 namespace easydel::nn {
@@ -44,12 +46,39 @@ Tensor means(const Tensor& hidden, const Stream& on) {
   return at::stack(out);
 }
 
+// Each row's weight is its place in the sequence, from 1; masked tokens have none. fp32.
+Tensor weighted_means(const Tensor& hidden, const Stream& on) {
+  std::vector<Tensor> out;
+  for (int64_t s = 0; s < on.sequences(); ++s) {
+    const int64_t begin = on.cu_seqlens[size_t(s)], end = on.cu_seqlens[size_t(s) + 1];
+    Tensor weights = at::arange(1, end - begin + 1, hidden.options().dtype(at::kFloat));
+    if (on.masked.defined()) weights.masked_fill_(on.masked.slice(0, begin, end).to(hidden.device()), 0);
+    const Tensor rows = hidden.slice(0, begin, end).to(at::kFloat) * weights.unsqueeze(1);
+    out.push_back(rows.sum(0) / weights.sum().clamp_min(1e-9));
+  }
+  return at::stack(out);
+}
+
+Tensor maxima(const Tensor& hidden, const Stream& on) {
+  std::vector<Tensor> out;
+  for (int64_t s = 0; s < on.sequences(); ++s) {
+    const int64_t begin = on.cu_seqlens[size_t(s)], end = on.cu_seqlens[size_t(s) + 1];
+    Tensor rows = hidden.slice(0, begin, end);
+    if (on.masked.defined())
+      rows = rows.masked_fill(on.masked.slice(0, begin, end).to(hidden.device()).unsqueeze(1), -1e9);
+    out.push_back(std::get<0>(rows.max(0)));
+  }
+  return at::stack(out);
+}
+
 }  // namespace
 
 Tensor pool(const Tensor& hidden, Pooling pooling, const Tensor& tokens, const Pass& pass,
             std::optional<int64_t> padding) {
   if (pooling == Pooling::none) return hidden;
   if (pooling == Pooling::mean) return means(hidden, pass.stream());
+  if (pooling == Pooling::weighted_mean) return weighted_means(hidden, pass.stream());
+  if (pooling == Pooling::max) return maxima(hidden, pass.stream());
   const Tensor rows = at::tensor(pooled_rows(pooling, tokens, pass.stream(), padding), at::kLong);
   return hidden.index_select(0, rows.to(hidden.device()));
 }

@@ -14,7 +14,9 @@ enum class Pooling : uint8_t {
   none,  // each token's
   first,
   last,  // of the last token that is not padding
-  mean
+  mean,
+  weighted_mean,  // the n-th token counts n times
+  max             // of each number
 };
 
 // Scores of classes: pool, then dropout and a dense layer with its activation and its norm, then dropout and the

@@ -49,10 +49,19 @@ Tensor of_length_one(const Tensor& vectors) {
 }
 
 nn::Pooling pooling_of(TextPooling word) {
-  check(word <= TextPooling::last, "a way of pooling that is not built");
-  return word == TextPooling::first  ? nn::Pooling::first
-         : word == TextPooling::mean ? nn::Pooling::mean
-                                     : nn::Pooling::last;
+  switch (word) {
+    case TextPooling::first:
+      return nn::Pooling::first;
+    case TextPooling::mean:
+      return nn::Pooling::mean;
+    case TextPooling::last:
+      return nn::Pooling::last;
+    case TextPooling::weighted_mean:
+      return nn::Pooling::weighted_mean;
+    case TextPooling::max:
+      return nn::Pooling::max;
+  }
+  throw Bug("a way of pooling that is not there");
 }
 
 class Embedding final : public Method {

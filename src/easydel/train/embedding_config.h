@@ -25,7 +25,7 @@ constexpr auto choices(TextPooling) {
   using enum TextPooling;
   return std::array{config::Choice{first, "first"}.also("cls"), config::Choice{mean, "mean"},
                     config::Choice{last, "last"}.also("lasttoken"),
-                    config::Choice{weighted_mean, "weighted_mean"}.not_built(), config::Choice{max, "max"}.not_built()};
+                    config::Choice{weighted_mean, "weighted_mean"}.also("weightedmean"), config::Choice{max, "max"}};
 }
 
 struct EmbeddingConfig {
