@@ -21,9 +21,9 @@ class Sha256 {
 
 // HMAC (RFC 2104) with SHA-256, 64 lower-case hex digits: whoever knows `key` has written `message`.
 std::string hmac_sha256(std::string_view key, std::string_view message);
-// In a time that depends on the sizes alone.
+// Whether they are equal. The time that it takes depends on their sizes alone.
 bool equal_secrets(std::string_view a, std::string_view b);
-// That nobody can guess.
+// Random bytes that are fit for secrets.
 std::string random_bytes(size_t count);
 
 }  // namespace easydel::files

@@ -1,7 +1,5 @@
 #include "easydel/server/completion_json.h"
 
-#include <openssl/rand.h>
-
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -9,6 +7,7 @@
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
 #include "easydel/base/json_text.h"
+#include "easydel/base/sha256.h"
 
 namespace easydel::server {
 namespace {
@@ -115,10 +114,8 @@ std::string logprob_list(const std::vector<TokenLogprobEntry>& tokens) {
 
 std::string new_completion_id(std::string_view prefix) {
   static constexpr std::string_view letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  std::array<unsigned char, 24> random{};
-  check(RAND_bytes(random.data(), int(random.size())) == 1, "there are no random bytes");
   std::string out(prefix);
-  for (const unsigned char byte : random) out += letters[byte % letters.size()];
+  for (const unsigned char byte : files::random_bytes(24)) out += letters[byte % letters.size()];
   return out;
 }
 

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <openssl/rand.h>
-
 #include "easydel/base/error.h"
+#include "easydel/base/sha256.h"
 
 namespace easydel::server {
 namespace {
@@ -32,10 +31,8 @@ std::string chunk_of(std::string_view bytes) {
 
 std::string new_request_id() {
   static constexpr std::string_view letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  std::array<unsigned char, 24> random{};
-  check(RAND_bytes(random.data(), int(random.size())) == 1, "there are no random bytes");
   std::string out = "req-";
-  for (const unsigned char byte : random) out += letters[byte % letters.size()];
+  for (const unsigned char byte : files::random_bytes(24)) out += letters[byte % letters.size()];
   return out;
 }
 

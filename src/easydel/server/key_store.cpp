@@ -5,11 +5,9 @@
 #include <limits>
 #include <set>
 
-#include <openssl/crypto.h>
-#include <openssl/rand.h>
-
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/sha256.h"
 #include "easydel/server/private_files.h"
 
 namespace easydel::server {
@@ -17,12 +15,6 @@ namespace {
 
 constexpr size_t secret_bytes = 48, prefix_characters = 12, max_addresses = 100000;
 constexpr std::string_view admin_id = "admin";
-
-std::string random_bytes(size_t count) {
-  std::string out(count, '\0');
-  check(RAND_bytes(reinterpret_cast<unsigned char*>(out.data()), int(count)) == 1, "there are no random bytes");
-  return out;
-}
 
 std::string url_base64(std::string_view bytes) {
   static constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -91,11 +83,6 @@ Value overlaid(Value whole, const Value& changes) {
 }
 
 }  // namespace
-
-bool equals_in_constant_time(std::string_view given, std::string_view stored) {
-  // Hashes have one length, which is no secret.
-  return given.size() == stored.size() && CRYPTO_memcmp(given.data(), stored.data(), given.size()) == 0;
-}
 
 KeyStore::KeyStore(KeyStoreOptions options) : options_(std::move(options)) {
   if (options_.admin_key) admin_hash_ = files::sha256(*options_.admin_key);
@@ -177,7 +164,7 @@ const ApiKey* KeyStore::find(std::string_view secret) const {
   const std::string hash = files::sha256(secret);
   const ApiKey* found = nullptr;
   for (const auto& [id, key] : keys_)
-    if (equals_in_constant_time(hash, key.hashed_key)) found = &key;
+    if (files::equal_secrets(hash, key.hashed_key)) found = &key;
   return found;
 }
 
@@ -270,7 +257,7 @@ Admission KeyStore::admit(const std::string* secret, const std::string& address,
     // Guessing needs a key; a client without one is only told so.
     return {.error = ApiError{.status = 401, .message = "Missing or invalid API key", .code = "invalid_api_key"}};
   }
-  if (!admin_hash_.empty() && equals_in_constant_time(files::sha256(*secret), admin_hash_))
+  if (!admin_hash_.empty() && files::equal_secrets(files::sha256(*secret), admin_hash_))
     return {.key_id = std::string(admin_id)};
   const ApiKey* const found = find(*secret);
   if (!found || found->status == KeyStatus::revoked) return {.error = wrong_key(address)};
@@ -324,7 +311,7 @@ ApiKey& KeyStore::at(const std::string& key_id) {
 }
 
 std::string KeyStore::new_secret(ApiKey& key) {
-  const std::string secret = "sk-" + url_base64(random_bytes(secret_bytes));
+  const std::string secret = "sk-" + url_base64(files::random_bytes(secret_bytes));
   key.key_prefix = secret.substr(0, prefix_characters);
   key.hashed_key = files::sha256(secret);
   changed_ = true;
@@ -334,7 +321,7 @@ std::string KeyStore::new_secret(ApiKey& key) {
 KeyStore::Created KeyStore::create(const KeySettings& settings, const std::string& actor) {
   std::lock_guard lock(mutex_);
   ApiKey key{.created_at = now(), .settings = settings};
-  key.key_id = "key_" + hex(random_bytes(12));
+  key.key_id = "key_" + hex(files::random_bytes(12));
   const std::string secret = new_secret(key);
   note("create", key.key_id, actor, "", settings.name);
   keys_.emplace(key.key_id, key);

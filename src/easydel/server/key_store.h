@@ -100,7 +100,4 @@ class KeyStore {
   bool changed_ = false;
 };
 
-// Whether two texts are equal, in a time that depends on the length of `given` alone.
-bool equals_in_constant_time(std::string_view given, std::string_view stored);
-
 }  // namespace easydel::server

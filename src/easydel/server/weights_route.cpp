@@ -22,7 +22,7 @@ void update_weights(const RouteContext& context, ModelList& models, std::mutex& 
                    .message = "This server takes no weights from requests (set serve.weights_dir).",
                    .code = "weights_disabled"});
   const std::filesystem::path folder = folder_below(*context.config.weights_dir, request.path, "path", "weights");
-  // It takes as long as loading, and as the requests that run.
+  // The new weights are loaded and running requests end while this is held.
   const std::unique_lock alone(updating, std::try_to_lock);
   if (!alone)
     throw Refusal({.status = 409,

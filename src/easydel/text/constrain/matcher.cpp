@@ -121,7 +121,8 @@ void Matcher::learn_ahead(const std::atomic<bool>& stop, double seconds) {
     for (const Automaton::Call& call : automaton.calls(state)) bytes += automaton.rule(call.rule).first.count();
     return bytes <= few_bytes;
   };
-  std::stable_partition(queue.begin(), queue.end(), is_cheap);  // clang 14 has no ranges of libstdc++ 12
+  // std::ranges::stable_partition of libstdc++ 12 does not compile with clang 14.
+  std::stable_partition(queue.begin(), queue.end(), is_cheap);
   for (const StateId state : queue) {
     if (stop || Work::thread_seconds() > end) return;
     if (!automaton.state(state).ends) known(state);
