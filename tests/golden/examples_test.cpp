@@ -49,6 +49,14 @@ struct Example {
   }
 };
 
+// A script of commands, by this build's program.
+Ran run_script(const std::string& name, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "examples/" + name);
+  arguments.push_back(program().string());
+  arguments.insert(arguments.begin(), "sh");
+  return test::run(arguments, {.folder = source_root()});
+}
+
 TEST(Examples, QuickstartLowersTheHeldOutLossSavesAndWrites) {
   Example example;
   const Ran ran = example.run("01_quickstart.yaml", {"trainer.max_training_steps=12", "trainer.evaluation_steps=12"});
@@ -156,6 +164,49 @@ TEST(Examples, PreferencesTrainAnAdapter) {
   ASSERT_EQ(margins.size(), 4u);
   EXPECT_NEAR(margins.front(), 0, 1e-5);
   EXPECT_GT(margins.back(), 0.01);
+}
+
+TEST(Examples, AnAdapterOfPreferencesNeedsNoSecondModel) {
+  Example example;
+  const Ran ran = example.run("12_dpo_lora.yaml", {"trainer.report_steps=1"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::vector<double> margins = example.values("rewards/margins");
+  ASSERT_EQ(margins.size(), 4u);
+  EXPECT_NEAR(margins.front(), 0, 1e-5);
+  EXPECT_GT(margins.back(), 1);
+}
+
+TEST(Examples, AnAdapterLearnsOverCodesIsMergedAndContinuesPrompts) {
+  Example example;
+  const Ran ran = example.run("11_qlora.yaml", {"trainer.max_training_steps=12", "trainer.evaluation_steps=12"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.err.find("lora: {r: 16, alpha: 32, target_modules: all-linear}"), std::string::npos) << ran.err;
+  const std::vector<double> losses = example.values("eval_loss");
+  ASSERT_EQ(losses.size(), 2u);
+  EXPECT_LT(losses[1], losses[0] - 0.5);
+  const std::string adapter = (example.checkpoint() / "adapter").string(), out = (example.folder / "merged").string();
+  const Ran merged = run_script("13_merge.sh", {adapter, out});
+  ASSERT_EQ(merged.status, 0) << merged.err;
+  // A text of each, from other weights.
+  const size_t first = merged.out.find("The old prince"), second = merged.out.rfind("The old prince");
+  ASSERT_NE(first, std::string::npos) << merged.out;
+  EXPECT_NE(first, second) << merged.out;
+  EXPECT_NE(read_file(out + "/whole/model.safetensors"), read_file(out + "/half/model.safetensors"));
+}
+
+TEST(Examples, CodesOfThreeLibrariesAreWrittenAndContinueTexts) {
+  const TemporaryFolder folder;
+  const Ran ran = run_script("14_quantize.sh", {folder.path().string()});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  size_t texts = 0;
+  for (size_t at = 0; (at = ran.out.find("Once upon a time, there was", at)) != std::string::npos; ++at) ++texts;
+  EXPECT_EQ(texts, 3u) << ran.out;
+  const auto method = [&](const std::string& name) {
+    const Value config = parse_json(read_file(folder / (name + "/config.json")));
+    return config.find("quantization_config")->find("quant_method")->scalar;
+  };
+  EXPECT_EQ(method("nf4"), "bitsandbytes");
+  EXPECT_EQ(method("int8"), "compressed-tensors");
 }
 
 TEST(Examples, ChatsAreLearnedFromTheAssistantsWordsAlone) {
@@ -312,7 +363,7 @@ TEST(Examples, AreAllTestedHere) {
   const std::string tests = read_file(source_root() / "tests/golden/examples_test.cpp") +
                             read_file(source_root() / "tests/cli/serve_test.cpp");
   for (const auto& entry : fs::directory_iterator(source_root() / "examples")) {
-    if (entry.path().extension() != ".yaml") continue;
+    if (entry.path().extension() != ".yaml" && entry.path().extension() != ".sh") continue;
     EXPECT_NE(tests.find(entry.path().filename().string() + '"'), std::string::npos) << entry.path();
   }
 }
