@@ -178,6 +178,16 @@ int64_t QuantizedWeight::groups() const { return spec_.group > 0 ? divide_up(k_,
 
 int64_t QuantizedWeight::bytes() const { return divide_up(n_, panel_columns) * layout_of(*this).panel_bytes; }
 
+static_assert(rows_of_panel == panel_columns);
+
+QuantizedWeight rows_of(const QuantizedWeight& w, int64_t first, int64_t n) {
+  check(first % rows_of_panel == 0 && (n % rows_of_panel == 0 || first + n == w.n()), "quantized weight: rows ", first,
+        " to ", first + n, " are not whole panels");
+  QuantizedWeight out(n, w.k(), w.spec());
+  std::memcpy(out.data(), w.data() + first / rows_of_panel * layout_of(w).panel_bytes, size_t(out.bytes()));
+  return out;
+}
+
 QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float* scales, int64_t n, int64_t k,
                            const QuantizedSpec& spec) {
   QuantizedWeight w(n, k, spec);

@@ -57,6 +57,11 @@ QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float
 // The inverse of pack_codes.
 void unpack_codes(Executor& executor, const QuantizedWeight& w, uint8_t* codes, float* scales);
 
+// The rows [first, first + n) of w in its layout: `first` is a multiple of rows_of_panel, and n one too or w's last
+// row.
+constexpr int64_t rows_of_panel = 32;
+QuantizedWeight rows_of(const QuantizedWeight& w, int64_t first, int64_t n);
+
 // Rounds row-major w to the nearest codes; ties go to the even integer (bytes) or to the lower entry of the table,
 // which must ascend. A group's scale is its largest magnitude over the table's (bytes: over 127), with the sign that
 // uses the longer side of the table.

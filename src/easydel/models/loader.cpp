@@ -68,7 +68,10 @@ void check_quantization(const nn::Quantization& wanted, bool training, const mes
   if (training)
     refuse(wanted.where, "codes are not trained",
            "train an adapter over them: the section lora, LoadOptions::adapters");
-  if (mesh.ranks() > 1) not_built("a quantized model on several ranks", "run one rank");
+  for (const char* const axis : {"tp", "ep"})
+    if (mesh.size(axis) > 1)
+      not_built(axis == std::string_view("tp") ? "a quantized model along tp" : "a quantized model along ep",
+                "share the ranks out along dp and fsdp (sharding.axis_dims)");
   if (!device.is_cpu()) not_built("a quantized model on a GPU", "set loader.device to cpu");
 }
 
@@ -226,7 +229,8 @@ struct Policies {
 
   // Codes stay codes where kernels can multiply by them.
   Policies(const LoadOptions& options, nn::Building& building, at::Device device = at::kCPU) {
-    if (device.is_cpu() && options.team->mesh().ranks() == 1 && !options.keep_file_types) {
+    const mesh::Mesh& mesh = options.team->mesh();
+    if (device.is_cpu() && mesh.size("tp") == 1 && mesh.size("ep") == 1 && !options.keep_file_types) {
       kept = std::make_shared<KeptCodes>();
       building.weight_policies.push_back(kept);
     }
@@ -306,7 +310,8 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
       opened.checkpoint->fill(
           entry, sources, shard_options, !entry.trainable,
           options.keep_file_types || (options.training && !entry.trainable && keeps_own_type(entry)),
-          policies.kept.get());
+          // Ranks have their own experts along fsdp, too, which products of codes know nothing of.
+          entry.shape.size() == 2 || options.team->size() == 1 ? policies.kept.get() : nullptr);
       if (entry.shard.defined()) {
         for (const auto& each : policies.adapters) each->fill_base(entry);
         progress.add(entry.elements());

@@ -154,7 +154,7 @@ SavedCodes::SavedCodes(const Model& model, const std::vector<FileTensor>& files,
 void SavedCodes::find_made(const Model& model, const std::string& where) {
   const auto note = [&](const nn::Entry& entry, const nn::Weight& weight, bool shared) {
     const nn::MadeCodes made = nn::made_codes(weight);
-    if (!made.codes) return;
+    if (!made.format) return;
     if (shared)
       refuse(where, "saving an output layer that shares the embedding's weight in codes is not built yet",
              "choose other layers (quantization.model.pattern), or save the model without quantization.model");
@@ -217,7 +217,7 @@ std::vector<weights::OutTensor> SavedCodes::of(const FileTensor& file) const {
       out.push_back({layer_of(file) + parts[i].ending, parts[i].dtype, parts[i].shape,
                      [spec, bytes, i, last = i + 1 == parts.size(), made](const auto& sink) {
                        if (bytes->empty())
-                         *bytes = quant::bytes_of_parts(spec, quant::codes_of(*made.codes, *made.format));
+                         *bytes = quant::bytes_of_parts(spec, quant::codes_of(made.codes, *made.format));
                        sink((*bytes)[i].data(), (*bytes)[i].size());
                        if (last) bytes->clear();
                      }});

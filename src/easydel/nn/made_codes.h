@@ -13,10 +13,10 @@ std::shared_ptr<Weight> quantized_weight(Parameter parameter, ops::Matrix codes,
                                          const quant::Format& format);
 
 struct MadeCodes {
-  const ops::Matrix* codes = nullptr;  // null: the weight is not of this kind
-  const quant::Format* format = nullptr;
+  ops::Matrix codes;                      // all rows
+  const quant::Format* format = nullptr;  // null: the weight is not of this kind
 };
-// Valid as long as the weight.
+// Valid as long as the weight. Collective where ranks keep parts of the rows.
 MadeCodes made_codes(const Weight& weight);
 
 }  // namespace easydel::nn

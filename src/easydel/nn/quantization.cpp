@@ -48,10 +48,12 @@ bool Quantizer::takes(const Entry& entry, const std::string& layer, bool shared)
 }
 
 std::shared_ptr<Weight> Quantizer::coded(Entry& entry, std::shared_ptr<Weight> weight, bool shared) {
-  const Tensor values = entry.shard;
+  const at::NoGradGuard no_gradient;
+  // Groups go along rows, which ranks may have parts of.
+  const Tensor values = entry.team->whole(entry.shard.detach(), entry.layout);
   bytes_before_ += int64_t(values.nbytes());
   if (quantization_.simulate && !shared) {
-    entry.shard = quant::rounded(values, quantization_.format);
+    entry.shard = entry.team->cut(quant::rounded(values, quantization_.format), entry.layout).contiguous();
     bytes_ += int64_t(values.nbytes());
     return weight;
   }

@@ -22,11 +22,14 @@ std::shared_ptr<const Team> team_of(const ParameterTable& table) {
   return table.entries().empty() ? Team::alone() : table.entries().front().team;
 }
 
+// Codes have neither a shard nor a gradient.
+bool has_gradient(const Entry& entry) { return entry.shard.defined() && entry.shard.grad().defined(); }
+
 // Every rank must make the same calls, so a gradient that one rank has is created on all.
 void agree_on_gradients(ParameterTable& table, const Team& team) {
   Tensor has = at::zeros({int64_t(table.entries().size())}, at::kByte);
   uint8_t* flags = has.mutable_data_ptr<uint8_t>();
-  for (size_t i = 0; i < table.entries().size(); ++i) flags[i] = table.entries()[i].shard.grad().defined();
+  for (size_t i = 0; i < table.entries().size(); ++i) flags[i] = has_gradient(table.entries()[i]);
   team.all().all_reduce(has, collective::Reduce::max);
   for (size_t i = 0; i < table.entries().size(); ++i) {
     const Tensor& shard = table.entries()[i].shard;
@@ -74,7 +77,7 @@ void reduce_gradients(ParameterTable& table) {
   // By group and dtype; a map has the same order on every rank.
   std::map<std::pair<mesh::Axes, at::ScalarType>, std::vector<Tensor>> by_group;
   for (const Entry& entry : table.entries()) {
-    if (!entry.shard.grad().defined()) continue;
+    if (!has_gradient(entry)) continue;
     mesh::Axes cut = mesh::axes_of(entry.layout), axes;
     for (const auto& axis : team->mesh().parallel(mesh::batch_axes())) {
       if (std::find(cut.begin(), cut.end(), axis) == cut.end()) axes.push_back(axis);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "easydel/base/error.h"
+#include "easydel/nn/cut_codes.h"
 #include "easydel/nn/made_codes.h"
 #include "easydel/ops/embedding.h"
 #include "easydel/ops/quantized_product.h"
@@ -93,26 +94,30 @@ class DenseWeight final : public Weight {
 class QuantizedWeight final : public Weight {
  public:
   QuantizedWeight(Parameter parameter, ops::Matrix codes, at::ScalarType type, std::optional<quant::Format> format = {})
-      : parameter_(parameter), codes_(std::move(codes)), type_(type), format_(std::move(format)) {}
+      : parameter_(parameter),
+        codes_(std::move(codes), *parameter.entry().team),
+        type_(type),
+        format_(std::move(format)) {}
 
-  MadeCodes made() const { return format_ ? MadeCodes{&codes_, &*format_} : MadeCodes{}; }
+  MadeCodes made() const { return format_ ? MadeCodes{codes_.whole(), &*format_} : MadeCodes{}; }
 
   Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, Pass& pass) override {
-    return pass.make(name, [&](const Tensor& given) { return ops::product(x, codes_, bias, given); });
+    return pass.make(name, [&](const Tensor& given) { return ops::product(x, codes_.whole(), bias, given); });
   }
-  std::optional<ops::Matrix> only_matrix(Pass&) override { return codes_; }
-  std::vector<ops::Factors> factors(const Tensor& x, Pass&) override { return {{x, codes_}}; }
+  std::optional<ops::Matrix> only_matrix(Pass&) override { return codes_.whole(); }
+  std::vector<ops::Factors> factors(const Tensor& x, Pass&) override { return {{x, codes_.whole()}}; }
   Tensor lookup(const Tensor& indices, int64_t padding, Pass&) override {
     return ops::embedding(values(), indices, type_, padding);
   }
   std::shared_ptr<WeightStack> by_head(const HeadRows& rows) override {
-    return stack_of_heads(parameter_, rows, [codes = codes_, type = type_] { return ops::decoded(codes, type); });
+    return stack_of_heads(parameter_, rows,
+                          [codes = codes_, type = type_] { return ops::decoded(codes.whole(), type); });
   }
-  Tensor values() const override { return ops::decoded(codes_, type_); }
+  Tensor values() const override { return ops::decoded(codes_.whole(), type_); }
 
  private:
   Parameter parameter_;
-  ops::Matrix codes_;
+  CutCodes codes_;
   at::ScalarType type_;
   std::optional<quant::Format> format_;  // nothing: they are those of a file
 };
