@@ -96,8 +96,13 @@ TEST_P(SameBits, AloneAndInEverySchedule) {
   const int64_t count = asked ? std::atoll(asked) / int64_t(subjects().size()) : 5;
   setenv("EASYDEL_ESURGE_CHECK", "1", 1);
   Totals totals;
-  const uint64_t first = one ? std::strtoull(one, nullptr, 10) : 1, last = one ? first : uint64_t(count);
-  for (uint64_t seed = first; seed <= last && !HasFatalFailure(); ++seed) {
+  std::vector<uint64_t> seeds;
+  for (int64_t seed = 1; seed <= count; ++seed) seeds.push_back(uint64_t(seed));
+  // Of a guided request one choice had ended, and with longrope its pages had other frequencies than they are kept for.
+  if (count < 87) seeds.push_back(87);
+  if (one) seeds = {std::strtoull(one, nullptr, 10)};
+  for (const uint64_t seed : seeds) {
+    if (HasFatalFailure()) break;
     Random random(seed + 1000000);
     const std::vector<Request> all = requests(random, 16);
     run_schedule(setup(128, std::nullopt), draft_, all, alone(all), seed, totals);

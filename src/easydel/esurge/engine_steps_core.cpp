@@ -147,7 +147,8 @@ void StepEngine::Parts::plan_sequences(Step& step) {
     run.tokens = request->tokens_read(entry.id, entry.begin, known);
     run.tokens.insert(run.tokens.end(), answer.drafts().begin(), answer.drafts().begin() + entry.drafts);
     run.prompt = request->prompt_read(entry.id.request);
-    run.known = std::max(run.prompt + answer.generated(), known);
+    // Not the answer's: a guided one that has ended goes on beside the others, and its pages are shared like theirs.
+    run.known = std::max(scheduler.known_tokens(entry.id), known);
     run.adapter = request->adapter;
     run.part = request->part;
     run.tables = scheduler.pages(entry.id).tables;

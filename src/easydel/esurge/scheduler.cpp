@@ -167,6 +167,12 @@ void Scheduler::propose(SequenceId id, int64_t drafts) {
   if (Sequence* s = find(id)) s->drafts = drafts;
 }
 
+int64_t Scheduler::known_tokens(SequenceId id) const {
+  const Sequence* const s = find(id);
+  check(s != nullptr, "scheduler: no choice ", id.choice, " of request ", id.request);
+  return known_tokens(*s);
+}
+
 bool Scheduler::runs(SequenceId id) const {
   const Sequence* const s = find(id);
   return s && s->place == Sequence::Place::running && s->leaving == Sequence::Leaving::no;

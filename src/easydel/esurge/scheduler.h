@@ -157,6 +157,8 @@ class Scheduler {
   const SequencePages& pages(SequenceId id) const;
   bool known(SequenceId id) const { return find(id) != nullptr; }
   bool runs(SequenceId id) const;  // it has pages
+  // Prompt and generated tokens of a sequence, without those of plans that are not finished.
+  int64_t known_tokens(SequenceId id) const;
 
   // Enters a saved prefix index into the empty one, before the first request. The contents of the pages that it returns
   // must be loaded before the next plan is computed.
