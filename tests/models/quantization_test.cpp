@@ -82,6 +82,53 @@ TEST(QuantizedModel, LeavesRoutersAndExpertsAsTheyAre) {
     EXPECT_TRUE(path.find("self_attn") != std::string::npos || path == "lm_head.weight") << path;
 }
 
+TEST(QuantizedModel, TakesExpertsThatThePatternNames) {
+  const auto folder = test::test_data("hf_goldens/mixtral");
+  const auto load = [&](const char* pattern, bool simulate) {
+    LoadOptions options;
+    options.dtype = DTypeSetting::fp32;
+    options.quantization = quantization("8bit", pattern, simulate);
+    return load_model(folder, options);
+  };
+  const auto coded = load("experts|self_attn", false);
+  int64_t stacks = 0;
+  for (const nn::Entry& entry : coded->parameters().entries())
+    if (entry.shape.size() == 3) stacks += entry.shard.defined() ? -100 : 1;
+  EXPECT_GT(stacks, 0);
+  const Tensor by_codes = logits(*coded), rounded = logits(*load("experts|self_attn", true));
+  EXPECT_TRUE(by_codes.allclose(rounded, 1e-4, 1e-4));
+  EXPECT_FALSE(by_codes.allclose(logits(*load("self_attn", true)), 1e-4, 1e-4));
+  const test::TemporaryFolder temporary;
+  EXPECT_EQ(test::replaced(test::refusal([&] { save_model(*coded, temporary / "out"); }), (temporary / "out").string(),
+                           "OUT"),
+            "OUT: saving model.layers.0.block_sparse_moe.experts.gate_proj.weight in codes is not built yet\n    "
+            "choose other layers "
+            "(quantization.model.pattern), or save the model without quantization.model");
+}
+
+// A row of codes is decoded when it is looked up; a tied head reads the same codes.
+TEST(QuantizedModel, TakesEmbeddingsThatThePatternNames) {
+  for (const bool is_tied : {false, true}) {
+    std::string config = llama;
+    if (is_tied) config.replace(config.find("\"tie_word_embeddings\": false"), 28, "\"tie_word_embeddings\": true ");
+    const Folder folder(config);
+    for (const char* method : {"nf4", "8bit", "a8bit"}) {
+      const auto coded = folder.load(quantization(method, "embed_tokens"));
+      EXPECT_EQ(codes_of(*coded), std::vector<std::string>{"model.embed_tokens.weight"});
+      EXPECT_FALSE(coded->parameters().find("model.embed_tokens.weight")->shard.defined());
+      if (is_tied && std::string(method) == "a8bit") continue;  // its head rounds activations, too
+      const Tensor rounded = logits(*folder.load(quantization(method, "embed_tokens", true)));
+      EXPECT_TRUE(logits(*coded).allclose(rounded, 1e-4, 1e-4)) << method;
+      EXPECT_FALSE(rounded.allclose(logits(*folder.load()), 1e-3, 1e-3)) << method;
+    }
+    const auto coded = folder.load(quantization("nf4", "embed_tokens"));
+    EXPECT_EQ(test::replaced(test::refusal([&] { save_model(*coded, folder.temporary / "out"); }),
+                             (folder.temporary / "out").string(), "OUT"),
+              "OUT: saving model.embed_tokens.weight in codes is not built yet\n    choose other layers "
+              "(quantization.model.pattern), or save the model without quantization.model");
+  }
+}
+
 // The same numbers as a model whose weights were rounded first: codes lose nothing more.
 TEST(QuantizedModel, ComputesWithTheRoundedWeights) {
   const Folder folder;

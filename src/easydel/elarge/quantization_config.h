@@ -71,7 +71,8 @@ struct QuantizedPart {
                             "loss of quality without saving memory."),
         field<&C::jax_native>("Use JAX's own formats.", no_effect("JAX is not used")),
         field<&C::use_kernel>("Use special kernels.", no_effect("kernels are chosen for the machine")),
-        field<&C::pattern>("Regular expression that the paths of quantized parameters match."),
+        field<&C::pattern>("Regular expression that the paths of quantized layers match; embeddings and experts only "
+                           "where it names them."),
     };
   }
 };

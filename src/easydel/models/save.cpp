@@ -155,6 +155,9 @@ void SavedCodes::find_made(const Model& model, const std::string& where) {
   const auto note = [&](const nn::Entry& entry, const nn::Weight& weight, bool shared) {
     const nn::MadeCodes made = nn::made_codes(weight);
     if (!made.format) return;
+    if (entry.role == nn::Role::embedding && !shared)
+      refuse(where, str("saving ", entry.path, " in codes is not built yet"),
+             "choose other layers (quantization.model.pattern), or save the model without quantization.model");
     if (shared)
       refuse(where, "saving an output layer that shares the embedding's weight in codes is not built yet",
              "choose other layers (quantization.model.pattern), or save the model without quantization.model");
@@ -267,7 +270,9 @@ void save_model(const Model& model, const std::filesystem::path& folder, DTypeSe
   for (const nn::Entry& entry : model.parameters().entries()) {
     const at::NoGradGuard no_gradient;
     if (in_codes.contains(&entry)) continue;
-    check(entry.shard.defined(), "save: ", entry.path, " has neither values nor codes");
+    if (!entry.shard.defined())
+      refuse(folder.string(), str("saving ", entry.path, " in codes is not built yet"),
+             "choose other layers (quantization.model.pattern), or save the model without quantization.model");
     const Tensor whole = entry.team->whole(entry.shard.detach(), entry.layout);
     if (first) values[&entry] = whole;
   }

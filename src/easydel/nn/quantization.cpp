@@ -1,5 +1,9 @@
 #include "easydel/nn/quantization.h"
 
+#include <ATen/ops/stack.h>
+
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 
 #include "easydel/base/error.h"
@@ -25,17 +29,96 @@ std::string megabytes(int64_t bytes) {
   return text;
 }
 
+// The words of a regular expression that it looks for: runs of letters and underscores outside of (?!...).
+std::vector<std::string> words_of(const std::string& pattern) {
+  std::vector<std::string> out;
+  int depth = 0, refused = 0;  // groups that are open; the first of them that is (?!
+  std::string word;
+  const auto end_word = [&] {
+    if (word.size() >= 3 && refused == 0) out.push_back(word);
+    word.clear();
+  };
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i];
+    if (std::isalpha(static_cast<unsigned char>(c)) || c == '_') {
+      word += c;
+      continue;
+    }
+    end_word();
+    if (c == '\\') {
+      ++i;
+    } else if (c == '(') {
+      ++depth;
+      if (refused == 0 && pattern.compare(i, 3, "(?!") == 0) refused = depth;
+    } else if (c == ')') {
+      if (refused == depth) refused = 0;
+      --depth;
+    }
+  }
+  end_word();
+  return out;
+}
+
 }  // namespace
 
 Quantizer::Quantizer(const Quantization& quantization)
     : quantization_(quantization),
       pattern_(compiled(quantization.pattern, quantization.where + ".pattern")),
-      linear_pattern_(compiled(quantization.linear_pattern, "quantization.linear_pattern")) {}
+      linear_pattern_(compiled(quantization.linear_pattern, "quantization.linear_pattern")),
+      words_(words_of(quantization.pattern)) {}
 
 std::shared_ptr<Weight> Quantizer::linear(const Scope& scope, Entry& entry, std::shared_ptr<Weight> weight,
                                           bool shared) {
-  if (!takes(entry, scope.path(), shared) || !entry.shard.defined()) return weight;
+  const bool taken = takes(entry, scope.path(), shared);
+  if (const auto table = tables_.find(&entry); table != tables_.end()) return table->second;
+  if (!taken || !entry.shard.defined()) return weight;
   return coded(entry, std::move(weight), shared);
+}
+
+std::shared_ptr<Weight> Quantizer::embedding(const Scope&, Entry& entry, std::shared_ptr<Weight> weight) {
+  if (!names(entry)) return weight;
+  ++weights_;
+  if (!entry.shard.defined()) return weight;
+  weight = coded(entry, std::move(weight), /*shared=*/false);
+  if (!quantization_.simulate) tables_[&entry] = weight;
+  return weight;
+}
+
+std::shared_ptr<WeightStack> Quantizer::experts(const Scope&, Entry& entry, std::shared_ptr<WeightStack> weight) {
+  if (!names(entry)) return weight;
+  ++weights_;
+  if (entry.team->size() > 1)
+    refuse(quantization_.where, str(entry.path, ": experts in codes on several ranks are not built yet"),
+           "run one rank, or leave them out of the pattern");
+  if (!entry.shard.defined()) return weight;
+  const Tensor values = entry.shard;
+  bytes_before_ += int64_t(values.nbytes());
+  std::vector<ops::Matrix> codes;
+  std::vector<Tensor> rounded;
+  for (int64_t e = 0; e < values.size(0); ++e) {
+    if (quantization_.simulate) {
+      rounded.push_back(quant::rounded(values[e], quantization_.format));
+      continue;
+    }
+    codes.push_back(quant::coded(values[e], quantization_.format, entry.compute));
+    bytes_ += quant::bytes_of(codes.back());
+  }
+  if (quantization_.simulate) {
+    entry.shard = at::stack(rounded);
+    bytes_ += int64_t(values.nbytes());
+    return weight;
+  }
+  entry.shard = Tensor();
+  tensor::forget(values);
+  return quantized_stack(std::move(codes), entry.compute);
+}
+
+bool Quantizer::names(const Entry& entry) const {
+  const std::string layer = layer_name(entry), own = layer.substr(layer.rfind('.') + 1);
+  const bool stack = entry.shape.size() == 3;
+  return pattern_.found_in(layer) && std::ranges::any_of(words_, [&](const std::string& word) {
+           return stack ? word.find("expert") != std::string::npos : own.find(word) != std::string::npos;
+         });
 }
 
 bool Quantizer::takes(const Entry& entry, const std::string& layer, bool shared) {

@@ -1,9 +1,10 @@
 // Which weights of a model are quantized while it is loaded, and to what format: a run's `quantization` section.
 #pragma once
 
-#include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "easydel/base/regular_expression.h"
 #include "easydel/nn/weight_policy.h"
@@ -14,14 +15,16 @@ namespace easydel::nn {
 struct Quantization {
   quant::Format format;
   // Regular expressions that must be found in a linear layer's path ("model.layers.0.self_attn.q_proj"). An empty
-  // pattern takes every layer but the output's.
+  // pattern takes every layer but the output's. Embeddings and stacks of experts are taken by a pattern that names
+  // them: a word of it, outside of (?!...), is in the embedding's own name ("embed_tokens"), or has "expert" in it.
   std::string pattern = {}, linear_pattern = {};
   bool simulate = false;               // round the values, and keep them in their dtype
   std::string where = "quantization";  // how errors name it
 };
 
-// Quantizes linear layers. Embeddings, norms, routers and experts stay as they are. A tied output layer that the
-// pattern matches gets codes of its own in addition to the embedding's values.
+// Quantizes linear layers, and embeddings and experts that the pattern names. Norms and routers stay as they are. A
+// tied output layer that the pattern matches gets codes of its own in addition to the embedding's values; that of an
+// embedding in codes reads these codes.
 class Quantizer final : public WeightPolicy {
  public:
   // UserError if a pattern is not a regular expression.
@@ -30,6 +33,9 @@ class Quantizer final : public WeightPolicy {
   // A quantized entry no longer holds its values, unless they are `shared`. An entry without values is only counted.
   std::shared_ptr<Weight> linear(const Scope& scope, Entry& entry, std::shared_ptr<Weight> weight,
                                  bool shared) override;
+  std::shared_ptr<Weight> embedding(const Scope& scope, Entry& entry, std::shared_ptr<Weight> weight) override;
+  // UserError on several ranks.
+  std::shared_ptr<WeightStack> experts(const Scope& scope, Entry& entry, std::shared_ptr<WeightStack> weight) override;
 
   // Whether the patterns take the linear layer `layer`; counted.
   bool takes(const Entry& entry, const std::string& layer, bool shared);
@@ -39,11 +45,14 @@ class Quantizer final : public WeightPolicy {
   std::string told() const;  // "30 weights in nf4: 57.1 of 216.0 MB"
 
  private:
+  bool names(const Entry& entry) const;
   std::shared_ptr<Weight> coded(Entry& entry, std::shared_ptr<Weight> weight, bool shared);
 
   Quantization quantization_;
   RegularExpression pattern_, linear_pattern_;
-  std::string seen_;  // a layer that was not taken
+  std::vector<std::string> words_;                          // of the pattern
+  std::map<const Entry*, std::shared_ptr<Weight>> tables_;  // embeddings in codes
+  std::string seen_;                                        // a layer that was not taken
   int64_t weights_ = 0, bytes_before_ = 0, bytes_ = 0;
 };
 

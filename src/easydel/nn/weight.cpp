@@ -106,8 +106,8 @@ class QuantizedWeight final : public Weight {
   }
   std::optional<ops::Matrix> only_matrix(Pass&) override { return codes_.whole(); }
   std::vector<ops::Factors> factors(const Tensor& x, Pass&) override { return {{x, codes_.whole()}}; }
-  Tensor lookup(const Tensor& indices, int64_t padding, Pass&) override {
-    return ops::embedding(values(), indices, type_, padding);
+  Tensor lookup(const Tensor& indices, int64_t /*padding*/, Pass&) override {
+    return ops::decoded_rows(codes_.whole(), indices, type_);
   }
   std::shared_ptr<WeightStack> by_head(const HeadRows& rows) override {
     return stack_of_heads(parameter_, rows,

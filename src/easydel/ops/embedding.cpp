@@ -53,13 +53,16 @@ struct Embedding : torch::autograd::Function<Embedding> {
 
 }  // namespace
 
+void check_indices(const Tensor& indices, int64_t rows) {
+  if (indices.numel() == 0) return;
+  const int64_t least = indices.min().item<int64_t>(), greatest = indices.max().item<int64_t>();
+  if (least < 0 || greatest >= rows)
+    refuse("tokens", str("id ", least < 0 ? least : greatest, " is outside the table of ", rows, " rows"),
+           "use the tokenizer that belongs to the model, and no longer a text than it has positions");
+}
+
 Tensor embedding(const Tensor& table, const Tensor& indices, at::ScalarType type, int64_t padding) {
-  if (indices.numel() > 0) {
-    const int64_t least = indices.min().item<int64_t>(), greatest = indices.max().item<int64_t>();
-    if (least < 0 || greatest >= table.size(0))
-      refuse("tokens", str("id ", least < 0 ? least : greatest, " is outside the table of ", table.size(0), " rows"),
-             "use the tokenizer that belongs to the model, and no longer a text than it has positions");
-  }
+  check_indices(indices, table.size(0));
   if (!wants_gradient(table)) return look_up(table, indices, type);
   return Embedding::apply(table, indices, int64_t(type), padding);
 }

@@ -5,6 +5,9 @@
 
 namespace easydel::ops {
 
+// UserError for an index outside a table of `rows` rows.
+void check_indices(const Tensor& indices, int64_t rows);
+
 // table [vocabulary, size], indices int64 [tokens] -> [tokens, size] in dtype `type`. The table's gradient is dense,
 // summed in token order in fp32, in the table's dtype; row `padding` gets none (-1: every row gets one). UserError for
 // an index outside the table.

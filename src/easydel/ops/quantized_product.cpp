@@ -6,6 +6,7 @@
 #include "easydel/base/error.h"
 #include "easydel/kernels/grouped.h"
 #include "easydel/kernels/quantized_rows.h"
+#include "easydel/ops/embedding.h"
 #include "easydel/ops/gradient.h"
 #include "easydel/ops/product_back.h"
 #include "easydel/tensor/kernels.h"
@@ -88,6 +89,16 @@ Tensor multiply_codes(const Tensor& x, const Matrix& weight, const Tensor& bias,
 Tensor quantized_product(const Tensor& x, const Matrix& weight, const Tensor& bias) {
   if (!wants_gradient(x, bias)) return multiply_codes(x, weight, bias, x.scalar_type());
   return QuantizedProduct::apply(x, argument(bias), weight);
+}
+
+Tensor decoded_rows(const Matrix& weight, const Tensor& indices, at::ScalarType type) {
+  check_indices(indices, weight.out());
+  const Tensor own = indices.to(at::kLong).contiguous();
+  const Tensor out = at::empty({own.numel(), weight.in()}, at::TensorOptions().dtype(type));
+  const WeightRows weight_row = weight_rows(weight, type);
+  const int64_t* const wanted = own.const_data_ptr<int64_t>();
+  for (int64_t i = 0; i < own.numel(); ++i) out[i].copy_(weight_row.rows(wanted[i], 1)[0]);
+  return out;
 }
 
 Tensor decoded(const Matrix& weight, at::ScalarType type) {

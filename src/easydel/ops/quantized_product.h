@@ -21,6 +21,10 @@ Tensor quantized_product(const Tensor& x, const Matrix& weight, const Tensor& bi
 // The product without autograd, in another dtype.
 Tensor multiply_codes(const Tensor& x, const Matrix& weight, const Tensor& bias, at::ScalarType type);
 
+// Rows by index, int64 [tokens] -> [tokens, in] in `type`, fp32 or bf16: those rows alone are decoded. UserError for an
+// index outside the weight.
+Tensor decoded_rows(const Matrix& weight, const Tensor& indices, at::ScalarType type);
+
 // The full weight [out, in].
 Tensor decoded(const Matrix& weight, at::ScalarType type);
 Tensor dequantized(const kernels::QuantizedWeight& weight, at::ScalarType type);
