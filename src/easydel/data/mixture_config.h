@@ -181,7 +181,9 @@ struct TokenizationConfig {
     constexpr auto flat = no_effect("batches are flat lists of tokens without padding");
     constexpr auto streamed = no_effect("rows are tokenized as they are read");
     return std::array{
-        field<&C::tokenizer>("Another tokenizer than the model's.", not_built("another tokenizer than the model's")),
+        field<&C::tokenizer>(
+            "Folder or Hub name of another tokenizer than the model's: the same as model.tokenizer, which it sets. Its "
+            "vocabulary is the model's or a smaller one."),
         field<&C::max_length>("The same as trainer.max_length; the smaller one counts.", at_least(1)),
         field<&C::truncation>("true: truncate rows that are too long, and count them; false: refuse them."),
         field<&C::padding>("Padding.", flat),

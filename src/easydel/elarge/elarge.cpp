@@ -84,6 +84,14 @@ void Config::settle(config::Keys& keys) {
     if (one.chat_template_is_file()) config::expand_path(one.chat_template, own, "chat_template");
   };
   expand(model, "model");
+  if (std::optional<std::string>& tokenizer = mixture.tokenization.tokenizer) {
+    config::Keys own = keys.below("mixture").below("tokenization");
+    config::expand_path(tokenizer, own, "tokenizer");
+    if (model.tokenizer && *model.tokenizer != *tokenizer)
+      own.refuse("tokenizer", str("is '", *tokenizer, "', but model.tokenizer is '", *model.tokenizer, "'"),
+                 "they are the same thing; give one of them");
+    model.tokenizer = tokenizer;
+  }
   settle_adapters(adapters, keys.below("adapters"));
   if (teacher_model) expand(*teacher_model, "teacher_model");
   if (reference_model) {

@@ -57,11 +57,14 @@ train::FirstRows check_data(const Config& config, int64_t vocabulary, bool train
   if (config.mixture.informs.empty() && config.mixture.evaluation.empty()) return {};
   std::optional<log::Quiet> quiet;
   if (trains) quiet.emplace();
-  return train::check_data(
-      config.trainer, config.mixture,
-      text::Tokenizer::load(tokenizer_of(config.model, "model"), read_chat_template(config.model, "model"),
-                            added_tokens(config, trains)),
-      vocabulary);
+  auto tokenizer = text::Tokenizer::load(tokenizer_of(config.model, "model"), read_chat_template(config.model, "model"),
+                                         added_tokens(config, trains));
+  if (config.model.tokenizer && tokenizer->id_limit() > vocabulary)
+    refuse(config.mixture.tokenization.tokenizer ? "mixture.tokenization.tokenizer" : "model.tokenizer",
+           str("'", *config.model.tokenizer, "' has ids up to ", tokenizer->id_limit() - 1,
+               "; the model's vocabulary has ", vocabulary, " tokens"),
+           "give a tokenizer of the model's vocabulary, or of a smaller one");
+  return train::check_data(config.trainer, config.mixture, std::move(tokenizer), vocabulary);
 }
 
 data::RunData prepared_data(const Config& config, int64_t vocabulary) {
