@@ -153,6 +153,12 @@ TEST(EngineOptions, RefuseWhatCannotBe) {
   EXPECT_EQ(problem("{max_model_len: 100, reserve_tokens: 100}"),
             "esurge:1:38: reserve_tokens: 100 tokens of a context of 100 leave none for a prompt\n"
             "    lower esurge.reserve_tokens or raise esurge.max_model_len");
+  EXPECT_EQ(problem("{tokenizer_endpoint: 'unix:/a'}"),
+            "esurge: detokenizer_endpoint: is missing: tokenizer_endpoint is given\n"
+            "    give both, or neither; both may be the same address");
+  EXPECT_EQ(problem("{tokenizer_endpoint: 'tcp://127.0.0.1:7', detokenizer_endpoint: 'tcp://10.0.0.1:7'}"),
+            "esurge:1:65: detokenizer_endpoint: 'tcp://10.0.0.1:7' is not an address of this machine\n"
+            "    give unix:/path, or tcp://127.0.0.1:PORT; texts are sent as they are, so they stay on this machine");
   EXPECT_EQ(problem("{prompt_lookup_min: 5, prompt_lookup_max: 3}"),
             "esurge:1:21: prompt_lookup_min: prompt_lookup_min (5) must be <= prompt_lookup_max (3).");
   EXPECT_EQ(problem("extra_stops: ['']"),

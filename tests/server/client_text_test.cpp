@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "easydel/server/client_text.h"
-#include "easydel/text/tokenizers/special_breaks.h"
 #include "server/fake_engine.h"
 
 namespace easydel::server {
@@ -57,7 +56,7 @@ TEST(EncodeWithBreaks, MakesTextOfTheTokensOverABreakAlone) {
   const text::Tokenizer& tokenizer = *test::story_tokenizer();
   const std::string text = "<s>The</s> old<s>";
   const auto ids = [&](std::vector<size_t> breaks) {
-    return text::encode_with_breaks(tokenizer, text, breaks, {.add_special_tokens = false});
+    return tokenizer.encode_with_breaks(text, breaks, {.add_special_tokens = false});
   };
   const auto count = [](const text::Encoding& encoding, TokenId id) { return std::ranges::count(encoding.ids, id); };
   EXPECT_EQ(ids({}).ids, tokenizer.encode(text, {.add_special_tokens = false}));

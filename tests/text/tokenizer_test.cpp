@@ -6,7 +6,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/files.h"
-#include "easydel/probe/text_lines.h"
+#include "easydel/text/remote/tokenize_lines.h"
 #include "support/data.h"
 
 namespace easydel::text {
@@ -26,7 +26,7 @@ class AgainstThePackage : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(AgainstThePackage, GivesTheSameIdsTokensOffsetsAndTexts) {
   std::string name = GetParam();
-  probe::TokenizeProbe probe(test::test_data("tokenizers/" + name + ".json.gz"));
+  const TokenizeLines probe(Tokenizer::load(test::test_data("tokenizers/" + name + ".json.gz")));
   int count = 0;
   for (const std::string& line :
        lines_of(files::read_compressed(test::test_data("tokenizers/" + name + ".cases.jsonl.gz")))) {
@@ -250,7 +250,7 @@ TEST(Tokenizer, RefusesFilesThatAreNone) {
 }
 
 TEST(Probe, AnswersABadLineWithItsError) {
-  probe::TokenizeProbe probe(test::test_data("models/stories260K-hf"));
+  const TokenizeLines probe(Tokenizer::load(test::test_data("models/stories260K-hf")));
   EXPECT_EQ(probe.answer("[]"), R"({"error": "line: is not a JSON object"})");
   EXPECT_EQ(probe.answer("{}"), R"({"error": "line: 'text' is missing or no string"})");
   EXPECT_EQ(probe.answer(R"({"ids": [-1]})"), R"({"error": "line: 'ids' has something that is not a token id"})");

@@ -60,9 +60,9 @@ struct Options {
   probe::ConstrainCommand constrain;
   RenderCommand render;
   std::string tokenizer, chat_template, lines = "-", keys, shell;
-  std::optional<std::string> text;
+  TokenizeOptions tokenize;
   std::vector<int64_t> ids;
-  bool check = false, markdown = false, no_special = false, skip_special = false, tokens = false;
+  bool check = false, markdown = false, skip_special = false;
   std::function<int()> command;  // the command that was requested
 };
 
@@ -460,11 +460,13 @@ void add_commands(CLI::App& app, Options& o) {
 
   add_probes(app, o, compare);
   one = add_command(app, o, "tokenize", "Print the token ids of a text", compare,
-                    [&o] { return run_tokenize(o.tokenizer, o.text, !o.no_special, o.tokens); });
-  one->add_option("tokenizer", o.tokenizer, "Tokenizer folder or tokenizer.json")->required();
-  add_optional(one, "text", o.text, "Text to tokenize; default: standard input");
-  one->add_flag("--no-special", o.no_special, "Do not add special tokens such as BOS and EOS");
-  one->add_flag("--tokens", o.tokens, "Print a line per token: its id, the token, the text it stands for");
+                    [&o] { return run_tokenize(o.tokenize); });
+  one->add_option("tokenizer", o.tokenize.tokenizer, "Tokenizer folder or tokenizer.json")->required();
+  add_optional(one, "text", o.tokenize.text, "Text to tokenize; default: standard input");
+  one->add_flag("--no-special", o.tokenize.no_special, "Do not add special tokens such as BOS and EOS");
+  one->add_flag("--tokens", o.tokenize.tokens, "Print a line per token: its id, the token, the text it stands for");
+  add_optional(one, "--serve", o.tokenize.serve,
+               "Answer the lines of probe tokenize at unix:/path or tcp://127.0.0.1:PORT (0: any) instead");
   one = add_command(app, o, "detokenize", "Print the text of token ids", compare,
                     [&o] { return run_detokenize(o.tokenizer, o.ids, o.skip_special); });
   one->add_option("tokenizer", o.tokenizer, "Tokenizer folder or tokenizer.json")->required();

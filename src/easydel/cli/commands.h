@@ -136,8 +136,14 @@ int run_describe_run(const DescribeRunOptions& options);
 int run_describe_keys(const std::string& path, bool markdown);
 int run_config_schema();
 
-// With `tokens` a line per token: its id, the token in the vocabulary, the text it stands for.
-int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special, bool tokens);
+struct TokenizeOptions {
+  std::string tokenizer;             // a folder, a file or a name
+  std::optional<std::string> text;   // nothing: standard input
+  std::optional<std::string> serve;  // an address: answer the lines of probe tokenize there until SIGINT or SIGTERM
+  bool no_special = false;
+  bool tokens = false;  // a line per token: its id, the token in the vocabulary, the text it stands for
+};
+int run_tokenize(const TokenizeOptions& request);
 int run_detokenize(const std::string& tokenizer, const std::vector<int64_t>& ids, bool skip_special);
 struct RenderCommand {
   std::string source;            // a folder with a tokenizer, or a template file

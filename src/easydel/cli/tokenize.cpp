@@ -1,18 +1,47 @@
 // `easydel tokenize` and `detokenize`.
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
 #include "easydel/base/error.h"
 #include "easydel/cli/commands.h"
 #include "easydel/hub/resolve.h"
+#include "easydel/text/remote/tokenizer_worker.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 #include "easydel/text/unicode.h"
 
 namespace easydel::cli {
 
-int run_tokenize(const std::string& tokenizer, const std::optional<std::string>& text, bool special, bool tokens) {
-  const auto loaded = text::Tokenizer::load(hub::resolve_tokenizer(tokenizer));
-  const std::string given = text ? *text : read_input("-");
-  const text::EncodeOptions options{.add_special_tokens = special};
+namespace {
+
+int serve_tokenizer(const std::string& tokenizer, const std::string& address) {
+  // Before there are threads, which would get the signals otherwise.
+  sigset_t mask;
+  sigemptyset(&mask);
+  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&mask, signal);
+  sigprocmask(SIG_BLOCK, &mask, nullptr);
+  const int stop = signalfd(-1, &mask, SFD_CLOEXEC);
+  check(stop >= 0, "signalfd: ", std::strerror(errno));
+  text::TokenizerWorker worker(text::Tokenizer::load(hub::resolve_tokenizer(tokenizer)), address);
+  print(str("tokenizes at ", worker.address(), "\n"));
+  worker.run(stop);
+  close(stop);
+  return 0;
+}
+
+}  // namespace
+
+int run_tokenize(const TokenizeOptions& request) {
+  if (request.serve && request.text) refuse("--serve", "takes no text", "send texts to its address");
+  if (request.serve) return serve_tokenizer(request.tokenizer, *request.serve);
+  const auto loaded = text::Tokenizer::load(hub::resolve_tokenizer(request.tokenizer));
+  const std::string given = request.text ? *request.text : read_input("-");
+  const text::EncodeOptions options{.add_special_tokens = !request.no_special};
   std::string out;
-  if (!tokens) {
+  if (!request.tokens) {
     for (const text::TokenId id : loaded->encode(given, options)) out += (out.empty() ? "" : " ") + std::to_string(id);
     return print(out + "\n"), 0;
   }

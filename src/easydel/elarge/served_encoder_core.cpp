@@ -139,7 +139,7 @@ server::ServedModel served_encoder(std::shared_ptr<const models::Model> model,
   out.root = config.model.name_or_path;
   out.fingerprint = fingerprint(*model, formats_of(config));
   out.config = config.esurge;
-  out.tokenizer = std::move(tokenizer);
+  out.tokenizer = engine_tokenizer(std::move(tokenizer), config.esurge);
   esurge::EngineSetup setup{
       .model = model, .config = config.esurge, .pools_only = true, .fingerprint = out.fingerprint};
   if (!setup.config.max_model_len && out.max_model_len > 0) setup.config.max_model_len = out.max_model_len;

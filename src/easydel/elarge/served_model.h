@@ -10,7 +10,11 @@
 
 namespace easydel::elarge {
 
-// With the model's fingerprint. tokenizer: null if it has none.
+// Encodes and decodes in other processes if esurge.tokenizer_endpoint says so. null: there is none. UserError as
+// text::remote_tokenizer.
+std::shared_ptr<const text::Tokenizer> engine_tokenizer(std::shared_ptr<const text::Tokenizer> own,
+                                                        const esurge::EsurgeConfig& config);
+// With the model's fingerprint. tokenizer: null if it has none; the engine has engine_tokenizer() of it.
 esurge::EngineSetup engine_setup(std::shared_ptr<const models::Model> model,
                                  std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config);
 std::shared_ptr<esurge::Engine> make_engine(esurge::EngineSetup setup, const Config& config);

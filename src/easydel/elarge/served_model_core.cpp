@@ -13,6 +13,7 @@
 #include "easydel/hub/resolve.h"
 #include "easydel/models/model.h"
 #include "easydel/server/route_context.h"
+#include "easydel/text/remote/remote_tokenizer.h"
 
 namespace easydel::elarge {
 namespace {
@@ -75,9 +76,19 @@ std::string formats_of(const Config& config) {
   return to_json(config::write(config.quantization)) + to_json(config::write(config.base_config.values));
 }
 
+std::shared_ptr<const text::Tokenizer> engine_tokenizer(std::shared_ptr<const text::Tokenizer> own,
+                                                        const esurge::EsurgeConfig& config) {
+  if (!own || !config.tokenizer_endpoint || !config.detokenizer_endpoint) return own;
+  text::RemoteTokenizerOptions options{.encoder = *config.tokenizer_endpoint, .decoder = *config.detokenizer_endpoint};
+  if (config.worker_startup_timeout) options.startup_seconds = *config.worker_startup_timeout;
+  return text::remote_tokenizer(std::move(own), options);
+}
+
 esurge::EngineSetup engine_setup(std::shared_ptr<const models::Model> model,
                                  std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config) {
-  esurge::EngineSetup setup{.model = std::move(model), .tokenizer = std::move(tokenizer), .config = config.esurge};
+  esurge::EngineSetup setup{.model = std::move(model),
+                            .tokenizer = engine_tokenizer(std::move(tokenizer), config.esurge),
+                            .config = config.esurge};
   const models::Task task = setup.model->task();
   setup.pools_only = task == models::Task::base || task == models::Task::sequence_classification;
   setup.draft = draft_model(*setup.model, config);

@@ -115,7 +115,8 @@ class TorchSession final : public Session {
     config.esurge.hbm_utilization *= memory_share;
     esurge::EngineSetup setup = engine_setup_of(model);
     setup.config = config.esurge;
-    return served_model(make_engine(std::move(setup), config), tokenizer_if_any(), *model, config);
+    const std::shared_ptr<const text::Tokenizer> tokenizer = setup.tokenizer;
+    return served_model(make_engine(std::move(setup), config), tokenizer, *model, config);
   }
 
   void follow_engine() override {

@@ -1,6 +1,7 @@
 #include "easydel/esurge/esurge_config.h"
 
 #include "easydel/base/error.h"
+#include "easydel/text/remote/line_channel.h"
 
 namespace easydel::esurge {
 
@@ -22,6 +23,15 @@ void EsurgeConfig::settle(config::Keys& keys) {
   if (speculative_model && num_speculative_tokens == 0)
     keys.refuse("speculative_model", "drafts nothing with num_speculative_tokens: 0",
                 "set num_speculative_tokens, such as 4, or leave it out");
+  if (tokenizer_endpoint.has_value() != detokenizer_endpoint.has_value())
+    keys.refuse(tokenizer_endpoint ? "detokenizer_endpoint" : "tokenizer_endpoint",
+                str("is missing: ", tokenizer_endpoint ? "tokenizer_endpoint" : "detokenizer_endpoint", " is given"),
+                "give both, or neither; both may be the same address");
+  const auto check_address = [&](const char* key, const std::optional<std::string>& address) {
+    if (address) keys.problems().collect(keys.path_of(key), [&] { text::parse_line_address(*address, key); });
+  };
+  check_address("tokenizer_endpoint", tokenizer_endpoint);
+  check_address("detokenizer_endpoint", detokenizer_endpoint);
   if (prompt_lookup_min > prompt_lookup_max)
     keys.refuse("prompt_lookup_min", str("prompt_lookup_min (", prompt_lookup_min, ") must be <= prompt_lookup_max (",
                                          prompt_lookup_max, ")."));

@@ -152,12 +152,17 @@ struct EsurgeConfig {
         field<&C::destroy_pages_on_pause>("Free the KV cache while the engine is paused."),
         field<&C::detokenizer_max_states>("Maximum number of streams detokenized at once.", at_least(1)),
         field<&C::worker_startup_timeout>(
-            "Seconds that the first rank waits for the others to have the model in memory; null: 600.", above(0)),
+            "Seconds that the first rank waits for the others to have the model in memory (null: 600), and that the "
+            "engine waits for tokenizer_endpoint and detokenizer_endpoint to answer (null: 15).",
+            above(0)),
         field<&C::idle_reset_seconds>("Seconds of idleness after which the engine resets; null: never.", above(0)),
         field<&C::idle_reset_min_interval>("Minimum number of seconds between two such resets.", at_least(0)),
-        field<&C::tokenizer_endpoint>("Address of a tokenizer in another process.", not_built("an external tokenizer")),
-        field<&C::detokenizer_endpoint>("Address of a detokenizer in another process.",
-                                        not_built("an external detokenizer")),
+        field<&C::tokenizer_endpoint>(
+            "Address of another process of this machine that encodes texts, unix:/path or tcp://127.0.0.1:PORT; null: "
+            "this process does. Start it by easydel tokenize MODEL --serve ADDRESS."),
+        field<&C::detokenizer_endpoint>(
+            "The same for what decodes tokens; it may be the same address. Each token then waits for an answer of the "
+            "other process. Give both, or neither."),
         field<&C::sampling_params_callback>("Function that changes the sampling parameters of a request; Python only.",
                                             python),
         field<&C::long_prefill_token_threshold>("Maximum number of tokens of one prompt prefilled in a step.",

@@ -147,7 +147,12 @@ void Answer::end(FinishReason reason) {
   reason_ = reason;
   if (!text_) return;
   // What was held back may be a stop string that nothing can follow any more.
-  text_->finish();
+  try {
+    text_->finish();
+  } catch (...) {
+    reason_ = FinishReason::error;
+    throw;
+  }
   if (text_->stopped() && reason != FinishReason::error) {
     reason_ = reason == FinishReason::abort ? reason : FinishReason::stop;
     stop_reason_ = text_->stop();
@@ -269,7 +274,11 @@ void LiveRequest::end(const SequenceEnd& end) {
   preemptions += end.preemptions;
   cached_tokens = std::max(cached_tokens, end.cached_tokens);
   timed_out |= end.timed_out;
-  answers[size_t(end.id.choice)]->end(error.empty() ? end.reason : FinishReason::error);
+  try {
+    answers[size_t(end.id.choice)]->end(error.empty() ? end.reason : FinishReason::error);
+  } catch (const std::exception& failed) {  // its tokenizer
+    if (error.empty()) error = failed.what();
+  }
 }
 
 bool LiveRequest::has_output() const {
@@ -322,7 +331,11 @@ RequestOutput LiveRequest::output(double now) {
     out.scores = scores;
     for (const float each : scores.each) out.scores->logprob += double(each);
   } else {
-    out.outputs = outputs(out.finished);
+    try {
+      out.outputs = outputs(out.finished);
+    } catch (const std::exception& failed) {  // the texts of beams are decoded here
+      if (error.empty()) error = failed.what();
+    }
   }
   // A stream begins with them; they stay, because a preempted prompt is computed again.
   const bool streamed = prepared.request.sampling.output_kind == OutputKind::delta;

@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "easydel/base/clock.h"
+#include "easydel/base/deadline.h"
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/base/sha256.h"
@@ -31,28 +31,6 @@ constexpr size_t nonce_bytes = 32;
 // and says nothing does not keep the others out.
 constexpr uint64_t max_unproven_bytes = 4096;
 constexpr double max_unproven_seconds = 2;
-
-class Deadline {
- public:
-  explicit Deadline(std::optional<double> seconds) : limited_(seconds.has_value()) {
-    if (seconds) end_ = Clock::now() + std::chrono::nanoseconds(int64_t(*seconds * 1e9));
-  }
-  double left() const { return std::max(0.0, std::chrono::duration<double>(end_ - Clock::now()).count()); }
-  // False: the time is up.
-  bool wait(int socket, short events) const {
-    for (;;) {
-      pollfd watched = {socket, events, 0};
-      const int ready = poll(&watched, 1, limited_ ? int(std::min(1e9, left() * 1e3)) + 1 : -1);
-      if (ready > 0) return true;
-      if (ready == 0 && left() == 0) return false;
-      if (ready < 0 && errno != EINTR) return true;  // the next call on the socket says what is wrong
-    }
-  }
-
- private:
-  bool limited_;
-  Clock::time_point end_;
-};
 
 struct Addresses {
   Addresses(const std::string& host, int port, bool listens) {

@@ -12,6 +12,7 @@
 #include "easydel/probe/core.h"
 #include "easydel/probe/text_lines.h"
 #include "easydel/probe/tool_lines.h"
+#include "easydel/text/remote/tokenize_lines.h"
 
 namespace easydel::probe {
 namespace {
@@ -129,7 +130,7 @@ int run_replay(const ReplayCommand& command) {
 }
 
 int run_tokenize(const std::string& tokenizer, const std::string& lines, const Output& out) {
-  const TokenizeProbe probe(hub::resolve_tokenizer(tokenizer));
+  const text::TokenizeLines probe(text::Tokenizer::load(hub::resolve_tokenizer(tokenizer)));
   return answer_lines(lines, out, [&](const std::string& line) { return probe.answer(line); });
 }
 

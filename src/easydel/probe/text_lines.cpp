@@ -26,13 +26,6 @@ std::string text_of(const Value& line, std::string_view key) {
   return value->scalar;
 }
 
-std::optional<bool> flag_of(const Value& line, std::string_view key) {
-  const Value* value = line.find(key);
-  if (!value || value->is_null()) return std::nullopt;
-  if (auto flag = value->as_bool()) return flag;
-  refuse("line", str("'", key, "' is neither true nor false"));
-}
-
 Value numbers(const std::vector<std::pair<int64_t, int64_t>>& pairs) {
   Value out = Value::list();
   for (auto& [begin, end] : pairs) {
@@ -43,63 +36,7 @@ Value numbers(const std::vector<std::pair<int64_t, int64_t>>& pairs) {
   return out;
 }
 
-Value numbers(const std::vector<uint8_t>& list) {
-  Value out = Value::list();
-  for (const uint8_t each : list) out.items.push_back(Value::integer(each));
-  return out;
-}
-
-Value written(const text::Encoding& encoding, bool masks) {
-  Value out = Value::map(), ids = Value::list(), tokens = Value::list();
-  for (text::TokenId id : encoding.ids) ids.items.push_back(Value::integer(id));
-  for (const std::string& token : encoding.tokens) tokens.items.push_back(Value::text(token));
-  out.set("ids", std::move(ids));
-  out.set("tokens", std::move(tokens));
-  out.set("offsets", numbers(encoding.offsets));
-  if (masks) {
-    out.set("special_tokens_mask", numbers(encoding.special_tokens_mask));
-    out.set("type_ids", numbers(encoding.type_ids));
-  }
-  return out;
-}
-
 }  // namespace
-
-TokenizeProbe::TokenizeProbe(const std::filesystem::path& folder_or_file)
-    : tokenizer_(text::Tokenizer::load(folder_or_file)) {}
-
-std::string TokenizeProbe::answer(std::string_view line) const try {
-  Value in = read_line(line), out = Value::map();
-  if (const Value* list = in.find("ids")) {
-    if (!list->is_list()) refuse("line", "'ids' is not a list");
-    std::vector<text::TokenId> ids;
-    for (const Value& item : list->items) {
-      auto id = item.as_int();
-      if (!id || *id < 0 || *id > INT32_MAX) refuse("line", "'ids' has something that is not a token id");
-      ids.push_back(static_cast<text::TokenId>(*id));
-    }
-    out.set("text", Value::text(tokenizer_->decode(ids, flag_of(in, "skip_special_tokens").value_or(false),
-                                                   flag_of(in, "clean_up"))));
-    return to_json(out);
-  }
-  text::EncodeOptions options;
-  options.add_special_tokens = flag_of(in, "add_special_tokens").value_or(true);
-  options.file_limits = flag_of(in, "file_limits").value_or(false);
-  options.parse_special = flag_of(in, "parse_special").value_or(true);
-  std::optional<std::string> pair;
-  if (const Value* second = in.find("pair"); second && !second->is_null()) pair = text_of(in, "pair");
-  text::Encoding encoding = tokenizer_->encode_full(text_of(in, "text"), pair, options);
-  const bool masks = flag_of(in, "masks").value_or(false);
-  out = written(encoding, masks);
-  if (flag_of(in, "overflowing").value_or(false)) {
-    Value rest = Value::list();
-    for (const text::Encoding& each : encoding.overflowing) rest.items.push_back(written(each, masks));
-    out.set("overflowing", std::move(rest));
-  }
-  return to_json(out);
-} catch (const std::exception& error) {
-  return failed(error);
-}
 
 RenderProbe::RenderProbe(const std::filesystem::path& template_file) : path_(template_file) {
   if (!path_.empty()) template_ = std::make_unique<const text::ChatTemplate>(files::read(path_), path_.string());

@@ -1,5 +1,5 @@
-// Implements `probe tokenize` and `probe render`: one line of JSON in, one line of JSON out. A case that fails returns
-// {"error": "text"}.
+// Implements `probe render`: one line of JSON in, one line of JSON out. A case that fails returns {"error": "text"}.
+// `probe tokenize` answers by text/remote/tokenize_lines.h.
 #pragma once
 
 #include <filesystem>
@@ -9,21 +9,8 @@
 #include <string_view>
 
 #include "easydel/text/chat_template.h"
-#include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::probe {
-
-// {"text", "pair"?, "add_special_tokens"? = true, "parse_special"? = true, "file_limits"? = false, "masks"? = false}
-//                                  -> {"ids", "tokens", "offsets"}, with masks "special_tokens_mask", "type_ids" too
-// {"ids", "skip_special_tokens"? = false, "clean_up"?}                     -> {"text"}
-class TokenizeProbe {
- public:
-  explicit TokenizeProbe(const std::filesystem::path& folder_or_file);  // UserError as text::Tokenizer::load
-  std::string answer(std::string_view line) const;
-
- private:
-  std::shared_ptr<const text::Tokenizer> tokenizer_;
-};
 
 // {"context": {...}, "template"?} -> {"output", "generation_spans"?}
 class RenderProbe {

@@ -6,6 +6,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/text/remote/remote_tokenizer.h"
 
 namespace easydel::server {
 namespace {
@@ -161,6 +162,8 @@ void AnswerJob::handle(size_t index, const esurge::RequestOutput& output) {
     finish();
   } catch (const Refusal& refusal) {
     fail(refusal.error());
+  } catch (const text::TokenizerLost& lost) {
+    fail(error_of(lost));
   } catch (const std::exception& error) {
     log::error("request ", call_->id(), ": ", error.what());
     fail({.status = 500, .message = "The server has a defect."});

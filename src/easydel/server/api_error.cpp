@@ -5,8 +5,10 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/json_text.h"
+#include "easydel/base/log.h"
 #include "easydel/config/problems.h"
 #include "easydel/server/json_body.h"
+#include "easydel/text/remote/remote_tokenizer.h"
 
 namespace easydel::server {
 namespace {
@@ -37,6 +39,13 @@ std::string_view anthropic_type_of(int status) {
 }  // namespace
 
 ApiError error_of(const UserError& error) {
+  if (dynamic_cast<const text::TokenizerLost*>(&error)) {
+    log::error("serve: ", error.headline());
+    return {.status = 503,
+            .message = "The tokenizer of the server does not answer.",
+            .code = "tokenizer_lost",
+            .retry_after_seconds = 5};
+  }
   const auto line = [](const UserError& one) {
     std::string out = one.where.empty() ? one.problem : one.where + ": " + one.problem;
     return one.remedy.empty() ? out : out + " (" + one.remedy + ")";

@@ -7,7 +7,6 @@
 #include "easydel/base/error.h"
 #include "easydel/server/client_text.h"
 #include "easydel/server/route_context.h"
-#include "easydel/text/tokenizers/special_breaks.h"
 
 namespace easydel::server {
 namespace {
@@ -113,7 +112,7 @@ ConversationPrompt render_conversation(const ServeConfig& config, const ServedMo
   if (client) out.breaks = client->take_marks(out.text);
   out.ids = out.breaks.empty()
                 ? model.tokenizer->encode(out.text, {.add_special_tokens = false})
-                : text::encode_with_breaks(*model.tokenizer, out.text, out.breaks, {.add_special_tokens = false}).ids;
+                : model.tokenizer->encode_with_breaks(out.text, out.breaks, {.add_special_tokens = false}).ids;
   if (options.add_generation_prompt) out.begun = text::begun_answer(out.text, model.format);
   return out;
 }

@@ -179,7 +179,8 @@ void HttpServer::Implementation::bind_unix() {
     Socket probe(*io);
     Error refused;
     probe.connect(endpoint, refused);
-    if (refused == asio::error::connection_refused) {
+    const bool is_socket = !files::is_file(socket_path) && !files::is_folder(socket_path);
+    if (refused == asio::error::connection_refused && is_socket) {
       files::remove_all(socket_path);
       acceptor.bind(endpoint, failed);
     }

@@ -11,7 +11,6 @@
 #include "easydel/server/json_body.h"
 #include "easydel/server/route_context.h"
 #include "easydel/server/text_request.h"
-#include "easydel/text/tokenizers/special_breaks.h"
 
 namespace easydel::server {
 namespace {
@@ -61,9 +60,8 @@ void tokenize(const RouteContext& context, Call& call) {
   const text::EncodeOptions options{.add_special_tokens = request.add_special_tokens.value_or(!chat)};
   ConversationPrompt conversation;
   if (chat) conversation = render_conversation(context.config, *model, conversation_of(request));
-  const text::Encoding encoding =
-      chat ? text::encode_with_breaks(tokenizer, conversation.text, conversation.breaks, options)
-           : tokenizer.encode_full(*request.prompt, std::nullopt, options);
+  const text::Encoding encoding = chat ? tokenizer.encode_with_breaks(conversation.text, conversation.breaks, options)
+                                       : tokenizer.encode_full(*request.prompt, std::nullopt, options);
   Value out = Value::map();
   out.set("count", Value::integer(int64_t(encoding.ids.size())));
   out.set("max_model_len", Value::integer(model->max_model_len));

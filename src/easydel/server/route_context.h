@@ -65,8 +65,9 @@ int64_t seconds_since_1970();
 struct ConversationPrompt {
   std::string text = {};
   std::vector<text::TokenId> ids = {};
-  std::string begun = {};           // the part of the answer that the prompt ends with
-  std::vector<size_t> breaks = {};  // where `text` is not a special token, though it spells one (text/special_breaks.h)
+  std::string begun = {};  // the part of the answer that the prompt ends with
+  std::vector<size_t> breaks =
+      {};  // where `text` is not a special token, though it spells one (Tokenizer::encode_with_breaks)
 };
 // Refusal: the model has no chat template, or the template cannot be used. UserError with the path of a field.
 ConversationPrompt render_conversation(const ServeConfig& config, const ServedModel& model,

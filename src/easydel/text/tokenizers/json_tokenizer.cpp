@@ -7,7 +7,6 @@
 #include "easydel/base/error.h"
 #include "easydel/base/simdjson.h"
 #include "easydel/text/tokenizers/byte_level.h"
-#include "easydel/text/tokenizers/special_breaks.h"
 #include "easydel/text/tokenizers/write_json.h"
 
 namespace easydel::text {
@@ -235,13 +234,6 @@ Encoding JsonTokenizer::encode_with_breaks(std::string_view text, std::span<cons
   parts.push_back(encode_one(text, options.parse_special, breaks));
   if (parts_.post_processor) parts_.post_processor->apply(parts, options.add_special_tokens);
   return joined(std::move(parts));
-}
-
-Encoding encode_with_breaks(const Tokenizer& tokenizer, std::string_view text, std::span<const size_t> breaks,
-                            const EncodeOptions& options) {
-  const auto* const one = dynamic_cast<const JsonTokenizer*>(&tokenizer);
-  check(one, "a tokenizer of another class");
-  return one->encode_with_breaks(text, breaks, options);
 }
 
 std::optional<std::string_view> JsonTokenizer::shown(TokenId id, bool skip_special_tokens) const {

@@ -55,9 +55,8 @@ class JsonTokenizer final : public Tokenizer {
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options) const override;
   Encoding encode_full(std::string_view text, const std::optional<std::string>& pair,
                        const EncodeOptions& options) const override;
-  // As encode_with_breaks.
   Encoding encode_with_breaks(std::string_view text, std::span<const size_t> breaks,
-                              const EncodeOptions& options) const;
+                              const EncodeOptions& options) const override;
   std::string decode(std::span<const TokenId> ids, bool skip_special_tokens, std::optional<bool> clean_up,
                      bool time_stamps) const override;
   std::optional<std::string> bytes_of(TokenId id, TextPlace& place) const override;

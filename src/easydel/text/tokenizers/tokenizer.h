@@ -58,6 +58,10 @@ class Tokenizer {
   virtual std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const = 0;
   virtual Encoding encode_full(std::string_view text, const std::optional<std::string>& pair,
                                const EncodeOptions& options = {}) const = 0;
+  // A text of which parts must stay text even where they spell special tokens. `breaks`: places in the text, in bytes;
+  // no special token begins before one and ends after it. `options`: without file_limits. The text is valid UTF-8.
+  virtual Encoding encode_with_breaks(std::string_view text, std::span<const size_t> breaks,
+                                      const EncodeOptions& options = {}) const = 0;
   // `time_stamps`: keep Whisper's, which are left out by default.
   virtual std::string decode(std::span<const TokenId> ids, bool skip_special_tokens = true,
                              std::optional<bool> clean_up = std::nullopt, bool time_stamps = false) const = 0;
