@@ -108,6 +108,21 @@ TEST(Export, WritesBlocksWhereRowsAllowThem) {
   EXPECT_EQ(model.info("model.norm.weight").type_name(), "F32");
 }
 
+TEST(Export, WritesTheSameBlocksAgain) {
+  for (const std::string dtype : {"q8_0", "q4_0"}) {
+    const Exported gguf(dtype);
+    const std::string quantized = (gguf.folder / "quantized.gguf").string(), again = (gguf.folder / "b.gguf").string();
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"export", gguf.file, "-o", again},
+          std::vector<std::string>{"quantize", gguf.file, "--to", dtype, "--out", quantized}}) {
+      const auto ran = run_program(words);
+      ASSERT_EQ(ran.status, 0) << ran.err;
+    }
+    expect_equal(weights::Folder::open(again), weights::Folder::open(gguf.file));
+    expect_equal(weights::Folder::open(quantized), weights::Folder::open(gguf.file));
+  }
+}
+
 TEST(Export, RefusesWhatHasNoForm) {
   const test::TemporaryFolder folder;
   const auto refused = [&](std::vector<std::string> arguments) {
@@ -134,6 +149,7 @@ TEST(Gguf, IsDescribed) {
   const auto ran = run_program({"describe", "model", gguf.file});
   ASSERT_EQ(ran.status, 0) << ran.err;
   EXPECT_NE(ran.out.find("172 x 64  Q8_0  55.0 k"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("codes         31 weights in Q8_0: 8.5 bits a value, 212 KiB"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("q8_0.gguf"), std::string::npos) << ran.out;
 }
 

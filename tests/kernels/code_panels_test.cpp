@@ -13,9 +13,9 @@ struct Coded {
   int64_t n, k;
   CodePanelsSpec spec;
   std::vector<uint8_t> codes;
-  std::vector<float> scales, zeros;
+  std::vector<float> scales, shifts;
 
-  Coded(int64_t n, int64_t k, CodePanelsSpec with, bool narrow_numbers) : n(n), k(k), spec(with) {
+  Coded(int64_t n, int64_t k, CodePanelsSpec with, PanelNumbers numbers) : n(n), k(k), spec(with) {
     const std::vector<float> table = normal(16, 3);
     std::copy(table.begin(), table.end(), spec.table.begin());
     std::mt19937 generator(4);
@@ -24,9 +24,12 @@ struct Coded {
       if (spec.codes == PanelCodes::e4m3 && (code & 0x7f) == 0x7f) code ^= 1;
       codes.push_back(code);
     }
-    scales = hostile(n * groups(), 5), zeros = normal(n * groups(), 6, 10);
-    for (auto* const numbers : {&scales, &zeros})
-      for (float& x : *numbers) x = narrow_numbers ? widen(narrow(x)) : x;
+    scales = hostile(n * groups(), 5), shifts = normal(n * groups(), 6, 10);
+    for (auto* const of_groups : {&scales, &shifts})
+      for (float& x : *of_groups) {
+        if (numbers == PanelNumbers::bf16) x = widen(narrow(x));
+        if (numbers == PanelNumbers::f16) x = std::clamp(rounded_to_half(x), -65504.0f, 65504.0f);
+      }
   }
   int64_t groups() const { return spec.group > 0 ? divide_up(k, spec.group) : 1; }
   float code(int64_t i) const {
@@ -40,7 +43,9 @@ struct Coded {
     std::vector<float> out;
     for (int64_t i = 0; i < n * k; ++i) {
       const size_t number = size_t(i / k * groups() + (spec.group > 0 ? i % k / spec.group : 0));
-      float value = (code(i) - (spec.has_zeros ? zeros[number] : 0)) * scales[number] * spec.factor;
+      float value = (code(i) - (spec.shift == PanelShift::zeros ? shifts[number] : 0)) * scales[number];
+      if (spec.shift == PanelShift::offsets) value += shifts[number];
+      value *= spec.factor;
       if (spec.rounding == ValueRounding::bf16) value = widen(narrow(value));
       if (spec.rounding == ValueRounding::f16) value = rounded_to_half(value);
       out.push_back(value);
@@ -53,7 +58,7 @@ struct Coded {
         PanelSource{.codes = [this](int64_t first, int64_t count,
                                     uint8_t* to) { std::copy_n(codes.begin() + first * k, count * k, to); },
                     .scale = [this](int64_t row, int64_t group) { return scales[size_t(row * groups() + group)]; },
-                    .zero = [this](int64_t row, int64_t group) { return zeros[size_t(row * groups() + group)]; }},
+                    .shift = [this](int64_t row, int64_t group) { return shifts[size_t(row * groups() + group)]; }},
         n, k, spec);
   }
 };
@@ -61,18 +66,18 @@ struct Coded {
 std::vector<CodePanelsSpec> every_spec() {
   std::vector<CodePanelsSpec> out;
   for (const PanelCodes codes : {PanelCodes::i8, PanelCodes::u8, PanelCodes::e4m3, PanelCodes::table4})
-    for (const bool zeros : {false, true})
+    for (const PanelShift shift : {PanelShift::none, PanelShift::zeros, PanelShift::offsets})
       for (const ValueRounding rounding : {ValueRounding::none, ValueRounding::bf16, ValueRounding::f16})
         out.push_back({.codes = codes,
                        .group = codes == PanelCodes::table4 ? 16 : 6,
-                       .has_zeros = zeros,
+                       .shift = shift,
                        .rounding = rounding,
-                       .factor = zeros && rounding == ValueRounding::none ? 1 / 127.f : 1});
+                       .factor = shift == PanelShift::zeros && rounding == ValueRounding::none ? 1 / 127.f : 1});
   return out;
 }
 
 std::string told(const CodePanelsSpec& spec) {
-  return "codes " + std::to_string(int(spec.codes)) + ", zeros " + std::to_string(spec.has_zeros) + ", rounding " +
+  return "codes " + std::to_string(int(spec.codes)) + ", shift " + std::to_string(int(spec.shift)) + ", rounding " +
          std::to_string(int(spec.rounding));
 }
 
@@ -81,12 +86,12 @@ TEST(CodePanels, DecodeToTheValuesThatTheirCodesMean) {
     SCOPED_TRACE(told(spec));
     for (const auto& [n, k] : {std::pair{70, 75}, {33, 96}, {3, 16}})
       for (const bool whole_rows : {false, true})
-        for (const bool narrow_numbers : {false, true}) {
+        for (const PanelNumbers numbers : {PanelNumbers::f32, PanelNumbers::bf16, PanelNumbers::f16}) {
           CodePanelsSpec own = spec;
           if (whole_rows) own.group = 0;
-          const Coded coded(n, k, own, narrow_numbers);
+          const Coded coded(n, k, own, numbers);
           const auto panels = coded.panels();
-          EXPECT_EQ(panels->layout().narrow, narrow_numbers);
+          EXPECT_EQ(panels->layout().numbers, numbers);
           const std::vector<float> wanted = coded.values();
           std::vector<float> one_by_one(wanted.size());
           panels->decode(0, 1, n, one_by_one.data());
@@ -102,7 +107,7 @@ TEST(CodePanels, DecodeToTheValuesThatTheirCodesMean) {
 }
 
 TEST(CodePanels, ReadRowsThatAreApart) {
-  const Coded coded(70, 75, {.codes = PanelCodes::u8, .group = 6, .has_zeros = true}, false);
+  const Coded coded(70, 75, {.codes = PanelCodes::u8, .group = 6, .shift = PanelShift::zeros}, PanelNumbers::f32);
   const std::vector<float> all = coded.values();
   std::vector<float> found(3 * 75), wanted;
   coded.panels()->decode(5, 30, 3, found.data());
@@ -113,7 +118,7 @@ TEST(CodePanels, ReadRowsThatAreApart) {
 
 // Rows 32 to 68 of 70, in bf16: whole panels, the last of them in part.
 TEST(CodePanels, DecodeSomeOfTheirPanels) {
-  const Coded coded(70, 75, {.codes = PanelCodes::u8, .group = 6, .has_zeros = true}, false);
+  const Coded coded(70, 75, {.codes = PanelCodes::u8, .group = 6, .shift = PanelShift::zeros}, PanelNumbers::f32);
   const std::vector<float> all = coded.values();
   const EncodedWeight weight{coded.panels(), 37, 32, 1};
   on_every_isa([&] {
@@ -128,7 +133,7 @@ TEST(CodePanels, MultiplyWithTheBitsOfTheirDecodedValues) {
   for (const CodePanelsSpec& spec : every_spec()) {
     SCOPED_TRACE(told(spec));
     for (const int64_t k : {75, 96}) {
-      const Coded coded(n, k, spec, spec.has_zeros);
+      const Coded coded(n, k, spec, spec.shift == PanelShift::zeros ? PanelNumbers::bf16 : PanelNumbers::f16);
       const EncodedWeight weight{coded.panels(), n, 0, 1};
       const std::vector<float> values = coded.values();
       for (const int64_t m : {1, 5, 40}) expect_products_of_plain(weight, values, m, n, k);
@@ -137,10 +142,11 @@ TEST(CodePanels, MultiplyWithTheBitsOfTheirDecodedValues) {
 }
 
 // Half of what fp32 scales take.
-TEST(CodePanels, KeepNumbersInBf16WhereThatLosesNothing) {
+TEST(CodePanels, KeepNumbersInTwoBytesWhereThatLosesNothing) {
   const CodePanelsSpec spec{.codes = PanelCodes::e4m3, .group = 16};
-  EXPECT_EQ(Coded(32, 64, spec, true).panels()->bytes(), 32 * 64 + 32 * 4 * 2);
-  EXPECT_EQ(Coded(32, 64, spec, false).panels()->bytes(), 32 * 64 + 32 * 4 * 4);
+  EXPECT_EQ(Coded(32, 64, spec, PanelNumbers::bf16).panels()->bytes(), 32 * 64 + 32 * 4 * 2);
+  EXPECT_EQ(Coded(32, 64, spec, PanelNumbers::f16).panels()->bytes(), 32 * 64 + 32 * 4 * 2);
+  EXPECT_EQ(Coded(32, 64, spec, PanelNumbers::f32).panels()->bytes(), 32 * 64 + 32 * 4 * 4);
 }
 
 }  // namespace

@@ -25,10 +25,11 @@ std::string own_type(const weights::Folder& model) {
   for (const std::string& name : model.names())
     if (const weights::TensorView info = model.info(name); info.elements() > most) {
       most = info.elements();
-      out = info.blocks == weights::GgmlType::q8_0 ? "q8_0"
-            : info.dtype == weights::DType::bf16   ? "bf16"
-            : info.dtype == weights::DType::f16    ? "f16"
-                                                   : "f32";
+      out = info.blocks == weights::GgmlType::q8_0   ? "q8_0"
+            : info.blocks == weights::GgmlType::q4_0 ? "q4_0"
+            : info.dtype == weights::DType::bf16     ? "bf16"
+            : info.dtype == weights::DType::f16      ? "f16"
+                                                     : "f32";
     }
   return out;
 }
@@ -51,8 +52,9 @@ int run_export(const ExportOptions& options) {
   const fs::path tokenizer = options.tokenizer.empty() ? path : hub::resolve_model(options.tokenizer, "--tokenizer");
   const weights::ConfigFile config = weights::read_config(path);
   const weights::Folder model = weights::Folder::open(path);
-  if (const auto codes = quant::open_coded(path, config.document, config.where).all_codes(); !codes.empty())
-    refuse(path.string(), str("exporting weights in codes (", codes.begin()->second->format, ") is not built yet"),
+  const quant::CodedFolder coded = quant::open_coded(path, config.document, config.where);
+  if (const quant::CodedWeight* const codes = coded.only_codes())
+    refuse(path.string(), str("exporting weights in codes (", codes->format, ") is not built yet"),
            "export the unquantized model");
   if (options.format == "safetensors") {
     weights::write_hugging_face(output, model, config, options.dtype, uint64_t(*most));

@@ -173,9 +173,9 @@ std::string quantized(const QuantizeRequest& request) {
   quant::FileCodesSpec spec{.codes = quant::file_codes(request.to, request.where)};
   const weights::ConfigFile config = weights::read_config(request.model);
   const weights::Folder folder = weights::Folder::open(request.model);
-  if (const auto codes = quant::open_coded(request.model, config.document, config.where).all_codes(); !codes.empty())
-    refuse(request.model.string(), str("is in codes already (", codes.begin()->second->format, ")"),
-           "give the unquantized model");
+  const quant::CodedFolder coded = quant::open_coded(request.model, config.document, config.where);
+  if (const quant::CodedWeight* const codes = coded.only_codes())
+    refuse(request.model.string(), str("is in codes already (", codes->format, ")"), "give the unquantized model");
   const auto table = models::plan_parameters(config.document, config.where);
   Layers layers = layers_of(request, folder, *table);
   if (spec.codes == quant::FileCodes::w4a16) spec.group = group_of(layers);

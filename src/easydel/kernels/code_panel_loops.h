@@ -49,14 +49,14 @@ struct CodePanelLoops {
   // What follows from the head of a group, each number twice.
   struct Numbers {
     alignas(64) float scales[pair_numbers];
-    alignas(64) float zeros[pair_numbers];
+    alignas(64) float shifts[pair_numbers];
   };
 
   template <class Codes>
   static void decode_as(const CodePanelsLayout& from, int64_t panel, DType dtype, void* to, const Codes& codes) {
     const CodePanelsSpec& spec = from.spec;
     const bool rounds = spec.rounding != ValueRounding::none && !(is_bf16(spec) && dtype == DType::bf16);
-    if (spec.has_zeros || rounds || spec.factor != 1)
+    if (spec.shift != PanelShift::none || rounds || spec.factor != 1)
       decode_groups<Codes, false>(from, panel, dtype, to, codes);
     else
       decode_groups<Codes, true>(from, panel, dtype, to, codes);
@@ -71,8 +71,8 @@ struct CodePanelLoops {
     Numbers numbers;
     for (int64_t g = 0; g < from.groups; ++g) {
       const uint8_t* at = from.group_at(panel, g);
-      spread(at, from.narrow, numbers.scales);
-      if (from.spec.has_zeros) spread(at + from.bytes_of_numbers(), from.narrow, numbers.zeros);
+      spread(at, from.numbers, numbers.scales);
+      if (from.spec.shift != PanelShift::none) spread(at + from.bytes_of_numbers(), from.numbers, numbers.shifts);
       at += from.bytes_of_head();
       const int64_t begin = g * from.group, end = begin + from.length_of(g);
       for (int64_t k0 = begin; k0 < end; k0 += 2 * Codes::pairs, at += 2 * Codes::pairs * from.bytes_of_k()) {
@@ -117,9 +117,10 @@ struct CodePanelLoops {
   [[gnu::always_inline]] static F value(const CodePanelsSpec& spec, const Numbers& numbers, F x, int64_t v,
                                         bool narrow) {
     if constexpr (!only_scales)
-      if (spec.has_zeros) x = V::sub(x, V::load(numbers.zeros + v));
+      if (spec.shift == PanelShift::zeros) x = V::sub(x, V::load(numbers.shifts + v));
     x = V::mul(x, V::load(numbers.scales + v));
     if constexpr (!only_scales) {
+      if (spec.shift == PanelShift::offsets) x = V::add(x, V::load(numbers.shifts + v));
       if (spec.factor != 1) x = V::mul(x, V::set1(spec.factor));
       if (spec.rounding == ValueRounding::f16) x = V::rounded_to_half(x);
       if (is_bf16(spec) && !narrow) x = V::rounded(x);
@@ -127,19 +128,14 @@ struct CodePanelLoops {
     return x;
   }
 
-  // The scales or zeros of 32 columns.
-  static void spread(const uint8_t* from, bool narrow, float* to) {
-    for (int64_t c = 0; c < panel_columns; ++c) {
-      float number;
-      if (narrow) {
-        bf16 half;
-        std::memcpy(&half, from + c * 2, sizeof half);
-        number = widen(half);
-      } else {
-        std::memcpy(&number, from + c * 4, sizeof number);
-      }
-      to[2 * c] = to[2 * c + 1] = number;
-    }
+  // The scales, zeros or offsets of 32 columns.
+  static void spread(const uint8_t* from, PanelNumbers numbers, float* to) {
+    alignas(64) float plain[panel_columns];
+    for (int64_t c = 0; c < panel_columns; c += width)
+      V::store(plain + c, numbers == PanelNumbers::f32    ? V::load(reinterpret_cast<const float*>(from) + c)
+                          : numbers == PanelNumbers::bf16 ? V::load(reinterpret_cast<const bf16*>(from) + c)
+                                                          : V::load_halves(from + 2 * c));
+    for (int64_t c = 0; c < panel_columns; ++c) to[2 * c] = to[2 * c + 1] = plain[c];
   }
 
   // The second of the pair that begins at k, in every column.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -13,15 +14,32 @@ namespace {
 
 bool is_bf16(float x) { return (std::bit_cast<uint32_t>(x) & 0xffffu) == 0; }
 
+bool is_half(float x) {
+  return !std::isnan(x) && std::bit_cast<uint32_t>(rounded_to_half(x)) == std::bit_cast<uint32_t>(x);
+}
+
 float number_at(const CodePanelsLayout& layout, const uint8_t* numbers, int64_t column) {
-  if (layout.narrow) return widen(reinterpret_cast<const bf16*>(numbers)[column]);
-  return reinterpret_cast<const float*>(numbers)[column];
+  switch (layout.numbers) {
+    case PanelNumbers::f32:
+      return reinterpret_cast<const float*>(numbers)[column];
+    case PanelNumbers::bf16:
+      return widen(reinterpret_cast<const bf16*>(numbers)[column]);
+    case PanelNumbers::f16:
+      return half_value(reinterpret_cast<const uint16_t*>(numbers)[column]);
+  }
+  __builtin_unreachable();
 }
 void put_number(const CodePanelsLayout& layout, uint8_t* numbers, int64_t column, float x) {
-  if (layout.narrow)
-    reinterpret_cast<bf16*>(numbers)[column] = narrow(x);
-  else
-    reinterpret_cast<float*>(numbers)[column] = x;
+  switch (layout.numbers) {
+    case PanelNumbers::f32:
+      reinterpret_cast<float*>(numbers)[column] = x;
+      return;
+    case PanelNumbers::bf16:
+      reinterpret_cast<bf16*>(numbers)[column] = narrow(x);
+      return;
+    case PanelNumbers::f16:
+      reinterpret_cast<uint16_t*>(numbers)[column] = half_bits(x);
+  }
 }
 
 // Code i of a column in the codes of a group: a byte, or with table4 the byte's low or high half.
@@ -54,14 +72,18 @@ CodePanels::CodePanels(Executor& executor, const PanelSource& from, int64_t n, i
   layout_.group = spec.group > 0 ? spec.group : std::max(padded_k, spec.unit());
   layout_.groups = divide_up(k, layout_.group);
   const int64_t groups = layout_.groups;
-  std::vector<float> scales(size_t(n * groups)), zeros(size_t(spec.has_zeros ? n * groups : 0));
+  const bool shifted = spec.shift != PanelShift::none;
+  std::vector<float> scales(size_t(n * groups)), shifts(size_t(shifted ? n * groups : 0));
   executor.run(n, [&](int64_t row) {
     for (int64_t g = 0; g < groups; ++g) {
       scales[size_t(row * groups + g)] = from.scale(row, g);
-      if (spec.has_zeros) zeros[size_t(row * groups + g)] = from.zero(row, g);
+      if (shifted) shifts[size_t(row * groups + g)] = from.shift(row, g);
     }
   });
-  layout_.narrow = std::ranges::all_of(scales, is_bf16) && std::ranges::all_of(zeros, is_bf16);
+  const auto all = [&](bool (*fits)(float)) {
+    return std::ranges::all_of(scales, fits) && std::ranges::all_of(shifts, fits);
+  };
+  layout_.numbers = all(is_bf16) ? PanelNumbers::bf16 : all(is_half) ? PanelNumbers::f16 : PanelNumbers::f32;
   data_ = allocate<uint8_t>(bytes());
   layout_.data = data_.get();
   executor.run(divide_up(n, panel_columns), [&](int64_t panel) {
@@ -77,7 +99,7 @@ CodePanels::CodePanels(Executor& executor, const PanelSource& from, int64_t n, i
       for (int64_t c = 0; c < count; ++c) {
         const size_t index = size_t((first + c) * groups + g);
         put_number(layout_, head, c, scales[index]);
-        if (spec.has_zeros) put_number(layout_, head + layout_.bytes_of_numbers(), c, zeros[index]);
+        if (shifted) put_number(layout_, head + layout_.bytes_of_numbers(), c, shifts[index]);
         const uint8_t* const row = rows + c * k + begin;
         for (int64_t i = 0; i < length; ++i)
           codes[byte_of(layout_, i, c)] |=
@@ -115,8 +137,10 @@ void CodePanels::decode(int64_t first, int64_t step, int64_t count, float* to) c
       const uint8_t byte = head[layout_.bytes_of_head() + byte_of(layout_, in_group, column)];
       const bool table4 = spec.codes == PanelCodes::table4;
       float value = value_of(spec, table4 ? byte >> (in_group % 4 / 2 * 4) & 15 : byte);
-      if (spec.has_zeros) value -= number_at(layout_, head + layout_.bytes_of_numbers(), column);
+      const uint8_t* const shifts = head + layout_.bytes_of_numbers();
+      if (spec.shift == PanelShift::zeros) value -= number_at(layout_, shifts, column);
       value *= number_at(layout_, head, column);
+      if (spec.shift == PanelShift::offsets) value += number_at(layout_, shifts, column);
       if (spec.factor != 1) value *= spec.factor;
       if (spec.rounding == ValueRounding::bf16) value = widen(narrow(value));
       if (spec.rounding == ValueRounding::f16) value = rounded_to_half(value);

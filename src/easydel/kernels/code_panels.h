@@ -1,11 +1,11 @@
 // Weights in codes of 8 or 4 bits whose panels a product decodes as it reads them. A value is (code - zero) x scale x
-// factor, computed in fp32 in this order and rounded to the spec's dtype, so that it has the bits of the library that
-// wrote the codes; a product has the bits of the product with these values. quantized.h is for codes that are
-// multiplied before their scale is applied.
+// factor, or code x scale + offset, computed in fp32 in this order and rounded to the spec's dtype, so that it has the
+// bits of the library that wrote the codes; a product has the bits of the product with these values. quantized.h is for
+// codes that are multiplied before their scale is applied.
 //
 // Layout: panels of 32 columns n, missing ones with code and scale 0. A panel is a stream of groups of k. A group is 32
-// scales, 32 zeros if the weight has them (fp32, or bf16 where that loses nothing), and the codes, missing k with code
-// 0:
+// scales, 32 zeros or offsets if the weight has them (fp32, or bf16 or fp16 where that loses nothing), and the codes,
+// missing k with code 0:
 //   bytes   for each pair of k the bytes of both, column by column
 //   table4  for each 16 k two words a column, of the even and of the odd k, eight codes of four bits each
 #pragma once
@@ -20,13 +20,15 @@
 namespace easydel::kernels {
 
 enum class PanelCodes : uint8_t { i8, u8, e4m3, table4 };
+enum class PanelNumbers : uint8_t { f32, bf16, f16 };  // what scales, zeros and offsets are kept as
+enum class PanelShift : uint8_t { none, zeros, offsets };
 enum class ValueRounding : uint8_t { none, bf16, f16 };
 
 struct CodePanelsSpec {
   PanelCodes codes = PanelCodes::i8;
   int64_t group = 0;  // k that share a scale and a zero; 0: the whole row
   std::array<float, 16> table{};
-  bool has_zeros = false;
+  PanelShift shift = PanelShift::none;
   ValueRounding rounding = ValueRounding::none;
   float factor = 1;
 
@@ -37,19 +39,19 @@ struct CodePanelsSpec {
 // Where the codes and numbers of a weight [n, k] come from. Called by several threads.
 struct PanelSource {
   std::function<void(int64_t first, int64_t count, uint8_t* codes)> codes;  // row-major [count, k], one in a byte
-  std::function<float(int64_t row, int64_t group)> scale, zero;             // no zero: all are 0
+  std::function<float(int64_t row, int64_t group)> scale, shift;            // shift: a zero or an offset, if any
 };
 
 struct CodePanelsLayout {
   CodePanelsSpec spec;
   int64_t n = 0, k = 0, group = 0, groups = 0;
-  bool narrow = false;  // scales and zeros are bf16
+  PanelNumbers numbers = PanelNumbers::f32;
   const uint8_t* data = nullptr;
 
   int64_t length_of(int64_t g) const { return std::min(group, round_up(k - g * group, spec.unit())); }
   int64_t bytes_of_k() const { return spec.codes == PanelCodes::table4 ? panel_columns / 2 : panel_columns; }
-  int64_t bytes_of_numbers() const { return panel_columns * (narrow ? 2 : 4); }
-  int64_t bytes_of_head() const { return bytes_of_numbers() * (spec.has_zeros ? 2 : 1); }
+  int64_t bytes_of_numbers() const { return panel_columns * (numbers == PanelNumbers::f32 ? 4 : 2); }
+  int64_t bytes_of_head() const { return bytes_of_numbers() * (spec.shift == PanelShift::none ? 1 : 2); }
   int64_t panel_bytes() const { return groups * bytes_of_head() + round_up(k, spec.unit()) * bytes_of_k(); }
   const uint8_t* group_at(int64_t panel, int64_t g) const {
     return data + panel * panel_bytes() + g * (bytes_of_head() + group * bytes_of_k());

@@ -62,6 +62,9 @@ struct Avx2 {
     const __m256i sum = _mm256_add_epi32(u, _mm256_add_epi32(half, tie));
     return _mm256_castsi256_ps(_mm256_and_si256(sum, _mm256_set1_epi32(int(0xffff0000))));
   }
+  static F load_halves(const uint8_t* p) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
   static F rounded_to_half(F x) {
     return _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }

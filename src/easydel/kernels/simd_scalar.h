@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "easydel/kernels/dtype.h"
 #include "easydel/kernels/half.h"
@@ -32,6 +33,11 @@ struct Scalar {
   static F rounded(F x) {  // to bf16; x is not a NaN
     const uint32_t u = std::bit_cast<uint32_t>(x);
     return std::bit_cast<float>((u + 0x7fff + (u >> 16 & 1)) & 0xffff0000);
+  }
+  static F load_halves(const uint8_t* p) {  // numbers of fp16
+    uint16_t bits;
+    std::memcpy(&bits, p, sizeof bits);
+    return kernels::half_value(bits);
   }
   static F rounded_to_half(F x) { return kernels::rounded_to_half(x); }
   static F even(const bf16* pairs) { return widen(pairs[0]); }  // the first of each of `width` pairs of bf16

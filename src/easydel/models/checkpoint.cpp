@@ -190,7 +190,7 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sou
     source.found = source.tensors;
   };
   if (keep && KeptCodes::can_keep(entry))
-    if (auto codes = codes_of(entry); !codes.empty()) {
+    if (auto codes = codes_of(entry, *keep); !codes.empty()) {
       keep->keep(entry, std::move(codes));
       return unpacked();
     }
@@ -245,14 +245,14 @@ Tensor Checkpoint::take(const std::string& file) const {
   return quant::values_of(codes);
 }
 
-std::vector<ops::Matrix> Checkpoint::codes_of(const nn::Entry& entry) const {
+std::vector<ops::Matrix> Checkpoint::codes_of(const nn::Entry& entry, const KeptCodes& keep) const {
   const nn::TensorSource& source = entry.source;
   const bool packed = source.packing == nn::Packing::mxfp4;
   std::vector<std::shared_ptr<const quant::CodedWeight>> files;
   for (const std::string& name : source.found) {
     if (packed && !files.empty()) break;  // the scales belong to the blocks
     files.push_back(packed ? packed_experts(folder_, source) : folder_.codes(name));
-    if (!files.back()) return {};
+    if (!files.back() || !keep.keeps(*files.back())) return {};
   }
   const size_t matrices = entry.shape.size() == 3 ? size_t(entry.shape[0]) : 1;
   const int64_t out = entry.shape[entry.shape.size() - 2];

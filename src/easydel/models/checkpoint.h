@@ -76,8 +76,8 @@ class Checkpoint {
   bool in_stack(const std::string& name) const;
 
   // The codes of a weight that was matched, one for each of its matrices. Empty: it has values, or codes of which it is
-  // not a number of whole rows.
-  std::vector<ops::Matrix> codes_of(const nn::Entry& entry) const;
+  // not a number of whole rows, or codes that are not kept.
+  std::vector<ops::Matrix> codes_of(const nn::Entry& entry, const KeptCodes& keep) const;
   Tensor take(const std::string& file) const;  // its values
 
   quant::CodedFolder folder_;

@@ -24,8 +24,8 @@ std::shared_ptr<nn::WeightStack> KeptCodes::experts(const nn::Scope&, nn::Entry&
 }
 
 void check_codes(const std::filesystem::path& folder, const quant::CodedFolder& weights, const LoadOptions& options) {
-  if (weights.all_codes().empty()) return;
-  const auto& [name, first] = *weights.all_codes().begin();
+  const quant::CodedWeight* const first = weights.only_codes();
+  if (!first) return;
   const std::string what = str(weights.all_codes().size(), " weights are in codes (", first->format, ")");
   if (options.quantization)
     refuse(options.quantization->where, str(folder.string(), ": ", what, " already"),

@@ -15,6 +15,9 @@ namespace easydel::models {
 
 class KeptCodes final : public nn::WeightPolicy {
  public:
+  // `quantizes`: the model's weights become codes once more, so that those which stand for values are decoded.
+  explicit KeptCodes(bool quantizes) : quantizes_(quantizes) {}
+  bool keeps(const quant::CodedWeight& weight) const { return !quantizes_ || !weight.stands_for_values; }
   // Whether products can read the entry from codes: a linear layer or a stack of experts that is not trained.
   static bool can_keep(const nn::Entry& entry);
   // One weight for each matrix of the entry, which has no shard.
@@ -26,6 +29,7 @@ class KeptCodes final : public nn::WeightPolicy {
                                            std::shared_ptr<nn::WeightStack> weight) override;
 
  private:
+  bool quantizes_;
   std::map<const nn::Entry*, std::vector<ops::Matrix>> codes_;
 };
 

@@ -231,7 +231,7 @@ struct Policies {
   Policies(const LoadOptions& options, nn::Building& building, at::Device device = at::kCPU) {
     const mesh::Mesh& mesh = options.team->mesh();
     if (device.is_cpu() && mesh.size("tp") == 1 && mesh.size("ep") == 1 && !options.keep_file_types) {
-      kept = std::make_shared<KeptCodes>();
+      kept = std::make_shared<KeptCodes>(options.quantization.has_value());
       building.weight_policies.push_back(kept);
     }
     if (options.quantization) {
@@ -364,7 +364,7 @@ bool has_codes(const fs::path& folder) {
   Opened opened;
   read_configuration(folder, {}, opened);
   return weights::Folder::has_weights(folder) &&
-         !quant::open_coded(folder, opened.config, opened.where).all_codes().empty();
+         quant::open_coded(folder, opened.config, opened.where).only_codes() != nullptr;
 }
 
 CheckedModel check_model(const fs::path& folder, const LoadOptions& options, const mesh::Mesh& mesh) {

@@ -120,8 +120,9 @@ class SavedCodes {
  public:
   // `files`: all tensors of the model. UserError, at `where`: no file holds codes of a layer. The model outlives it.
   SavedCodes(const Model& model, const std::vector<FileTensor>& files, const std::string& where);
-  // The tensors of the weight; none: it is not in codes. Their bytes are made while they are written.
-  std::vector<weights::OutTensor> of(const FileTensor& file) const;
+  // The tensors of the weight; none: it is not in codes. Their bytes are made while they are written. `type`: of values
+  // that codes stand for.
+  std::vector<weights::OutTensor> of(const FileTensor& file, at::ScalarType type) const;
   const Value& section() const { return section_; }  // of config.json
 
  private:
@@ -207,7 +208,7 @@ void SavedCodes::plan_made(const Model& model, const std::vector<FileTensor>& fi
   section_.set("quantization_config", quant::section_of(spec_, plain));
 }
 
-std::vector<weights::OutTensor> SavedCodes::of(const FileTensor& file) const {
+std::vector<weights::OutTensor> SavedCodes::of(const FileTensor& file, at::ScalarType type) const {
   std::vector<weights::OutTensor> out;
   if (!made_.empty()) {
     if (!made_.contains(file.parts.front().entry)) return out;
@@ -228,6 +229,14 @@ std::vector<weights::OutTensor> SavedCodes::of(const FileTensor& file) const {
   }
   if (!folder_) return out;
   if (const auto weight = folder_->codes(file.found)) {
+    if (weight->stands_for_values) {
+      if (file.parts.front().entry->shard.defined()) return out;
+      out.push_back(
+          {file.name, tensor::dtype_of(type), weight->shape, [weight, name = file.name, type](const auto& sink) {
+             tensor::to_file(name, quant::values_of(weight), type).write(sink);
+           }});
+      return out;
+    }
     for (const auto& [name, view] : weight->parts) out.push_back(as_it_is(name, view));
     return out;
   }
@@ -265,7 +274,7 @@ void save_model(const Model& model, const std::filesystem::path& folder, DTypeSe
   const SavedCodes codes(model, file_list, folder.string());
   std::set<const nn::Entry*> in_codes;
   for (const FileTensor& file : file_list)
-    if (!codes.of(file).empty())
+    if (!codes.of(file, type).empty())
       for (const FilePart& part : file.parts) in_codes.insert(part.entry);
   for (const nn::Entry& entry : model.parameters().entries()) {
     const at::NoGradGuard no_gradient;
@@ -282,7 +291,7 @@ void save_model(const Model& model, const std::filesystem::path& folder, DTypeSe
   std::vector<weights::OutTensor> tensors;
   const bool all_as_loaded = dtype == DTypeSetting::automatic;
   for (FileTensor& file : file_list) {
-    if (auto saved = codes.of(file); !saved.empty()) {
+    if (auto saved = codes.of(file, all_as_loaded ? model.file_type() : type); !saved.empty()) {
       std::ranges::move(saved, std::back_inserter(tensors));
       continue;
     }

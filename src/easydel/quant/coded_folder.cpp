@@ -85,6 +85,12 @@ std::shared_ptr<const CodedWeight> CodedFolder::codes(std::string_view name) con
   return found == codes_.end() ? nullptr : found->second;
 }
 
+const CodedWeight* CodedFolder::only_codes() const {
+  for (const auto& [name, weight] : codes_)
+    if (!weight->stands_for_values) return weight.get();
+  return nullptr;
+}
+
 CodedFolder open_coded(const std::filesystem::path& model, const Value& config, const Where& where) {
   const FileConfig file = read_file_config(config, where);
   return {weights::Folder::open(model), file, weights::dtype_of_weights(config)};

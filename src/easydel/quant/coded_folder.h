@@ -26,6 +26,8 @@ class CodedFolder {
   weights::TensorView at(std::string_view name) const;                    // of a weight that is not in codes
   std::shared_ptr<const CodedWeight> codes(std::string_view name) const;  // null: it is not in codes
   const std::map<std::string, std::shared_ptr<const CodedWeight>, std::less<>>& all_codes() const { return codes_; }
+  // The first weight in codes that does not stand for values; null: there is none.
+  const CodedWeight* only_codes() const;
   const weights::Folder& folder() const { return folder_; }
 
  private:

@@ -40,12 +40,7 @@ void round_row(float* values, int64_t count, DType dtype) {
 
 }  // namespace
 
-float half_value(uint16_t bits) {
-  const uint32_t sign = uint32_t(bits & 0x8000u) << 16, size = bits & 0x7fffu;
-  if (size >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | (size & 0x3ffu) << 13);
-  const float value = size < 0x400u ? float(size) * 0x1p-24f : std::bit_cast<float>((size << 13) + (112u << 23));
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | sign);
-}
+float half_value(uint16_t bits) { return kernels::half_value(bits); }
 
 float e4m3_value(uint8_t code) { return (code & 0x7f) == 0x7f ? NAN : kernels::widen(kernels::e4m3{code}); }
 
@@ -167,6 +162,10 @@ void CodedWeight::decode(int64_t first, int64_t step, int64_t count, float* to) 
     } else {
       for (int64_t i = 0; i < size; ++i) values[i] *= s;
     }
+    if (offset) {
+      const float shift = offset(index);
+      for (int64_t i = 0; i < size; ++i) values[i] += shift;
+    }
     if (factor != 1)
       for (int64_t i = 0; i < size; ++i) values[i] *= factor;
   };
@@ -191,10 +190,13 @@ void CodedWeight::decode(int64_t first, int64_t step, int64_t count, float* to) 
 }
 
 void CodedWeight::check_scales() const {
-  for (int64_t i = 0; i < scales; ++i)
-    if (const float value = scale(i); !std::isfinite(value) || value < 0)
+  for (int64_t i = 0; i < scales; ++i) {
+    if (const float value = scale(i); !std::isfinite(value) || (value < 0 && !signed_scales))
       refuse(where, str("scale ", i, " is ", value),
-             "a scale is a finite number that is not negative; fetch the file again");
+             str("a scale is a finite number", signed_scales ? "" : " that is not negative", "; fetch the file again"));
+    if (offset && !std::isfinite(offset(i)))
+      refuse(where, str("offset ", i, " is ", offset(i)), "an offset is a finite number; fetch the file again");
+  }
 }
 
 }  // namespace easydel::quant

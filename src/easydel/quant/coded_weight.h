@@ -1,6 +1,6 @@
 // A weight as a checkpoint in codes holds it: the mapped tensors of its file, and how its values follow from them. A
-// value is (code - zero) * scale, where rows and columns share scales and zeros. It is rounded to the dtype in which
-// the library that writes the format computes it, so that it has that library's bits.
+// value is (code - zero) * scale + offset, where rows and columns share scales, zeros and offsets. It is rounded to the
+// dtype in which the library that writes the format computes it, so that it has that library's bits.
 //
 // The files of formats (quant/<format>.cpp) compose one from the functions below. Nothing is copied but what has to be.
 #pragma once
@@ -52,10 +52,14 @@ struct CodedWeight final : kernels::EncodedRows {
   ReadIndices indices = {}, bytes_of_rows = {};
   kernels::PanelCodes byte_codes = kernels::PanelCodes::i8;
   std::array<float, 16> table{};
-  NumberAt scale, zero;  // no zero: all are 0
-  bool exact = false;    // value = code * scale needs no rounding in fp32 and in bf16
-  float factor = 1;      // multiplies a value after its scale
-  int64_t scales = 0;    // number of scales, which check_scales reads
+  NumberAt scale, zero, offset;  // no zero or offset: all are 0; never both
+  bool exact = false;            // value = code * scale needs no rounding in fp32 and in bf16
+  float factor = 1;              // multiplies a value after its scale
+  int64_t scales = 0;            // number of scales, which check_scales reads
+  bool signed_scales = false;
+  // Whether a model that is trained in full, quantized once more or saved reads its values instead; otherwise that is
+  // refused, or keeps the codes.
+  bool stands_for_values = false;
   ScaleGrid grid;
   std::vector<std::pair<std::string, weights::TensorView>> parts;  // the file's tensors, by their names
   std::string where;                                               // "file: name", for errors
@@ -64,7 +68,7 @@ struct CodedWeight final : kernels::EncodedRows {
   int64_t rows() const;   // of all matrices
   int64_t bytes() const;  // of all parts
   void decode(int64_t first, int64_t step, int64_t count, float* to) const override;
-  // UserError if a scale is negative or not finite.
+  // UserError if a scale is not finite, or negative unless it may be.
   void check_scales() const;
 };
 

@@ -28,6 +28,16 @@ weights::TensorView WeightTensors::view(std::string_view ending) const {
   return folder_.at(stem_ + std::string(ending));
 }
 
+weights::TensorView WeightTensors::info(std::string_view ending) const {
+  return folder_.info(stem_ + std::string(ending));
+}
+
+weights::StoredRows WeightTensors::need_stored(std::string_view ending) {
+  weights::StoredRows rows = folder_.stored(stem_ + std::string(ending));
+  parts_.emplace_back(stem_ + std::string(ending), rows.view);
+  return rows;
+}
+
 std::optional<weights::TensorView> WeightTensors::find(std::string_view ending) {
   if (!has(ending)) return std::nullopt;
   parts_.emplace_back(stem_ + std::string(ending), view(ending));

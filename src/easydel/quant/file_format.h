@@ -29,10 +29,12 @@ class WeightTensors {
   std::string where(std::string_view ending) const;         // "file: name"
   bool has(std::string_view ending) const;                  // a tensor named stem + ending
   weights::TensorView view(std::string_view ending) const;  // it is there
+  weights::TensorView info(std::string_view ending) const;  // it is there; shape and type alone are valid
 
   // The tensor is a part of the weight from now on.
   std::optional<weights::TensorView> find(std::string_view ending);
   weights::TensorView need(std::string_view ending);  // UserError: it is missing
+  weights::StoredRows need_stored(std::string_view ending);
 
   // UserError about a tensor.
   [[noreturn]] void refuse_tensor(std::string_view ending, const std::string& problem) const;
@@ -68,6 +70,7 @@ FileFormat bitsandbytes_4bit_format();
 FileFormat bitsandbytes_8bit_format();
 FileFormat packed_format();
 FileFormat fp8_blocks_format();
+FileFormat ggml_format();
 FileFormat gptq_format();
 FileFormat scaled_format();
 
@@ -75,6 +78,11 @@ FileFormat scaled_format();
 // belong together.
 std::shared_ptr<CodedWeight> read_mxfp4(const std::string& where, const weights::TensorView& blocks,
                                         const weights::TensorView& scales);
+
+// Blocks of Q8_0, Q4_0 or Q4_1: a matrix of whole blocks.
+bool is_blocks_of_codes(const weights::TensorView& view);
+// Sets codes, scales and offsets. `rows` outlives the weight, which has its shape.
+void set_blocks(CodedWeight& weight, const weights::StoredRows& rows);
 
 // Endings of tensors about activations and about keys and values, which are not quantized here. Those of a layer in
 // codes are parts of its weight, so that they are saved with it.

@@ -14,6 +14,7 @@ std::span<const FileFormat> file_formats() {
       fp8_blocks_format(),
       bitnet_format(),
       scaled_format(),
+      ggml_format(),
   };
   return formats;
 }

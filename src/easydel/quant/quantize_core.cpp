@@ -30,7 +30,7 @@ bool kernels_know(const CodedWeight& weight) {
   constexpr int64_t max_columns = 131072;
   const ScaleGrid& grid = weight.grid;
   const bool whole_row = grid.columns >= weight.k();
-  return weight.indices && !weight.zero && weight.factor == 1 && grid.group_of_column.empty() &&
+  return weight.indices && !weight.zero && !weight.offset && weight.factor == 1 && grid.group_of_column.empty() &&
          weight.k() <= max_columns && (!grid.flat || weight.k() % grid.columns == 0) &&
          (grid.columns % 32 == 0 || (whole_row && !grid.flat));
 }
@@ -86,7 +86,7 @@ std::shared_ptr<const kernels::CodePanels> plain_bytes(const kernels::QuantizedW
       .codes = [&](int64_t first, int64_t count,
                    uint8_t* to) { std::copy_n(codes.begin() + first * k, count * k, to); },
       .scale = [&](int64_t row, int64_t group) { return scales[size_t(row * groups + group)]; },
-      .zero = {}};
+      .shift = {}};
   return std::make_shared<kernels::CodePanels>(tensor::executor(), rows, n, k,
                                                kernels::CodePanelsSpec{.group = weight.spec().group});
 }
@@ -117,20 +117,23 @@ std::shared_ptr<const kernels::CodePanels> panels_of(const CodedWeight& weight, 
       .codes = weight.indices ? kernels::PanelCodes::table4 : weight.byte_codes,
       .group = grid.columns < k ? grid.columns : 0,
       .table = weight.table,
-      .has_zeros = bool(weight.zero),
+      .shift = weight.zero     ? kernels::PanelShift::zeros
+               : weight.offset ? kernels::PanelShift::offsets
+                               : kernels::PanelShift::none,
       .rounding = rounding_of(weight.rounding),
       .factor = weight.factor,
   };
   const bool fp8 = spec.codes == kernels::PanelCodes::e4m3;
   if (!spec.fits_layout() || (fp8 && has_nan(weight, n, first, step))) return nullptr;
   const auto index = [&](int64_t row, int64_t group) { return grid.index(first + row * step, group, k); };
-  const kernels::PanelSource rows{.codes =
-                                      [&](int64_t row, int64_t count, uint8_t* to) {
-                                        (weight.indices ? weight.indices : weight.bytes_of_rows)(first + row * step,
-                                                                                                 step, count, to);
-                                      },
-                                  .scale = [&](int64_t row, int64_t group) { return weight.scale(index(row, group)); },
-                                  .zero = [&](int64_t row, int64_t group) { return weight.zero(index(row, group)); }};
+  const kernels::PanelSource rows{
+      .codes =
+          [&](int64_t row, int64_t count, uint8_t* to) {
+            (weight.indices ? weight.indices : weight.bytes_of_rows)(first + row * step, step, count, to);
+          },
+      .scale = [&](int64_t row, int64_t group) { return weight.scale(index(row, group)); },
+      .shift = [&](int64_t row,
+                   int64_t group) { return (weight.zero ? weight.zero : weight.offset)(index(row, group)); }};
   return std::make_shared<kernels::CodePanels>(tensor::executor(), rows, n, k, spec);
 }
 

@@ -195,6 +195,8 @@ const TensorFile& Folder::file_of(std::string_view name) const {
 
 TensorView Folder::at(std::string_view name) const { return file_of(name).at(name); }
 
+StoredRows Folder::stored(std::string_view name) const { return file_of(name).stored(name); }
+
 TensorView Folder::info(std::string_view name) const { return file_of(name).info(name); }
 
 std::string Folder::where(std::string_view name) const {

@@ -25,6 +25,7 @@ class Folder {
   bool has(std::string_view name) const;
   TensorView at(std::string_view name) const;
   TensorView info(std::string_view name) const;    // as TensorFile::info
+  StoredRows stored(std::string_view name) const;  // as TensorFile::stored
   std::string where(std::string_view name) const;  // "shard-file: name", for errors
 
  private:

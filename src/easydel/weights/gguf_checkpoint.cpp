@@ -249,15 +249,25 @@ TensorView GgufCheckpoint::info(std::string_view name) const {
   return it == of_.end() ? at(name) : it->second.file->view(*it->second.entry);
 }
 
+int64_t GgufCheckpoint::heads_in_pairs(std::string_view name) const {
+  if (!family_.interleaved) return 0;
+  if (name.find(".q_proj.") != std::string_view::npos) return heads();
+  return name.find(".k_proj.") != std::string_view::npos ? kv_heads() : 0;
+}
+
+StoredRows GgufCheckpoint::stored(std::string_view name) const {
+  const int64_t heads = heads_in_pairs(name);
+  if (heads == 0) return {at(name)};
+  const TensorView view = info(name);
+  return {view, has_heads(view, heads) ? heads : 0};
+}
+
 TensorView GgufCheckpoint::at(std::string_view name) const {
   const auto it = of_.find(name);
   if (it == of_.end())
     refuse(path_.string(), "has no tensor " + in_quotes(name), str("it has ", of_.size(), " other tensors"));
   TensorView view = it->second.file->view(*it->second.entry);
-  if (family_.interleaved && !view.shape.empty()) {
-    if (name.find(".q_proj.") != std::string_view::npos) return with_reordered_rows(std::move(view), heads(), true);
-    if (name.find(".k_proj.") != std::string_view::npos) return with_reordered_rows(std::move(view), kv_heads(), true);
-  }
+  if (const int64_t heads = heads_in_pairs(name); heads > 0) return with_reordered_rows(std::move(view), heads, true);
   if (family_.norm_plus_one && name.ends_with("norm.weight")) return with_added(std::move(view), -1.0f);
   return view;
 }

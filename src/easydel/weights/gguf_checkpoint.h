@@ -63,6 +63,7 @@ class GgufCheckpoint final : public TensorFile {
   bool has(std::string_view name) const override { return of_.find(name) != of_.end(); }
   TensorView at(std::string_view name) const override;
   TensorView info(std::string_view name) const override;
+  StoredRows stored(std::string_view name) const override;
 
  private:
   int64_t integer(std::string_view key) const;  // value of "llama.<key>"; UserError: missing
@@ -70,6 +71,7 @@ class GgufCheckpoint final : public TensorFile {
   int64_t heads() const { return integer("attention.head_count"); }
   int64_t kv_heads() const;
   int64_t head_size() const;
+  int64_t heads_in_pairs(std::string_view name) const;  // 0: the tensor's rows are in Hugging Face's order
   Value rope() const;
   void check_parts() const;
   // By the file's own name; nullopt: no such tensor.

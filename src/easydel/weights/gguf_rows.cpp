@@ -39,17 +39,18 @@ GgmlType ggml_type_of(const TensorView& view) {
   }
 }
 
+bool has_heads(const TensorView& view, int64_t heads) {
+  return !view.shape.empty() && heads >= 1 && heads <= view.shape[0] && view.shape[0] % (2 * heads) == 0;
+}
+
 TensorView with_reordered_rows(TensorView view, int64_t heads, bool back) {
   const int64_t rows = view.shape.at(0);
-  if (heads < 1 || heads > rows || rows % (2 * heads) != 0 || view.bytes.empty())
-    return view;  // a wrong shape, which is refused later, by name
-  const int64_t half = rows / heads / 2;
+  if (!has_heads(view, heads) || view.bytes.empty()) return view;  // a wrong shape, which is refused later, by name
+  const StoredRows pairs{view, heads};
   const size_t width = view.bytes.size() / size_t(rows);
   std::vector<std::byte> out(view.bytes.size());
   for (int64_t row = 0; row < rows; ++row) {
-    // Within a head, row h * half + i is element h of pair i; pairs become neighbours.
-    const int64_t head = row / (2 * half), in_head = row % (2 * half);
-    const int64_t paired = head * 2 * half + in_head % half * 2 + in_head / half;
+    const int64_t paired = pairs.row_of(row);
     const int64_t from = back ? paired : row, to = back ? row : paired;
     std::memcpy(out.data() + size_t(to) * width, view.bytes.data() + size_t(from) * width, width);
   }

@@ -26,6 +26,14 @@ struct TensorView {
   std::string_view type_name() const;  // "BF16", "Q4_K"
 };
 
+// A tensor as it lies in its file, which may hold the rows of queries and keys in another order.
+struct StoredRows {
+  TensorView view;
+  int64_t heads = 0;  // over 0: each head's rows are neighboring pairs instead of two halves
+
+  int64_t row_of(int64_t row) const;  // where `view` holds this row of the tensor
+};
+
 // Thread-safe to read.
 class TensorFile {
  public:
@@ -36,6 +44,8 @@ class TensorFile {
   virtual TensorView at(std::string_view name) const = 0;  // UserError: no such tensor
   // Only shape and type are valid; the bytes may differ from those of at().
   virtual TensorView info(std::string_view name) const { return at(name); }
+  // The tensor of at() without a copy of rows that lie in another order.
+  virtual StoredRows stored(std::string_view name) const { return {at(name)}; }
 };
 
 // The name quoted and escaped for a one-line message.
