@@ -132,9 +132,70 @@ TEST(Teaching, ComparesAttentionWithItsGradient) {
   };
   const double square = gradients[place].square().sum().item<double>(), by = 1e-2 / std::sqrt(square);
   EXPECT_NEAR((moved(by) - moved(-by)) / (2 * by), square, 0.02 * square);
-  EXPECT_EQ(refusal([&] { lesson.loss(terms, nn::Checkpointing::nothing_saveable); }),
-            "trainer.attention_loss_weight: the attention of layers that are recomputed has no gradient\n"
-            "    leave it out, or set base_config.values.gradient_checkpointing: none");
+}
+
+// The gradient of probabilities joins that of the layer's output, whatever a policy keeps.
+TEST(Teaching, ComparesAttentionAlsoWhereLayersAreRecomputed) {
+  const Lesson lesson;
+  TeachingTerms terms;
+  terms.hidden_states = LayerTerm{0.5};
+  terms.attention = LayerTerm{100, std::vector<int64_t>{1, -1}};
+  const Loss plain = lesson.loss(terms);
+  EXPECT_GT(metric(plain, "attention_loss"), 0);
+  const std::vector<Tensor> expected = lesson.gradients(plain.sum);
+  nn::CheckpointPolicy attention{nn::Checkpointing::save_names};
+  attention.names = {"attn_dense", "attn_query"};
+  for (const nn::CheckpointPolicy& policy : {nn::CheckpointPolicy(nn::Checkpointing::nothing_saveable), attention}) {
+    const Loss again = lesson.loss(terms, policy);
+    EXPECT_EQ(again.sum.item<float>(), plain.sum.item<float>());
+    EXPECT_EQ(metric(again, "attention_loss"), metric(plain, "attention_loss"));
+    const std::vector<Tensor> got = lesson.gradients(again.sum);
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(got[i].equal(expected[i])) << i;
+  }
+}
+
+// A layer that is named from the end is another one in a model with more layers.
+TEST(Teaching, ComparesLayersInTheOrderOfTheirNames) {
+  Lesson lesson(1.0);
+  TeachingTerms terms;
+  terms.divergence_weight = 0;
+  const auto of = [&](std::vector<int64_t> layers) {
+    terms.hidden_states = LayerTerm{1, std::move(layers)};
+    return metric(lesson.loss(terms), "hidden_state_loss");
+  };
+  lesson.teacher = models::load_model(test::test_data("models/stories-half"), {});
+  // The student has five layers, the teacher two: -2 comes after 1 in the one, and before it in the other.
+  EXPECT_NEAR(of({1, -2}), (of({1}) + of({-2})) / 2, 1e-6 * of({1, -2}));
+}
+
+TEST(Teaching, RefusesLayersWithoutProbabilities) {
+  const TemporaryFolder folder;
+  const auto model = [&](const char* name, const char* config) {
+    test::write_file(folder / name / "config.json", config);
+    models::LoadOptions load;
+    load.training = true;
+    return models::load_model(folder / name, load);
+  };
+  const auto recurrent = model("mamba", R"({"model_type": "mamba", "vocab_size": 512, "hidden_size": 16,
+      "state_size": 4, "num_hidden_layers": 2})");
+  const auto compressed = model("mla", R"({"model_type": "deepseek_v2", "vocab_size": 512, "hidden_size": 16,
+      "intermediate_size": 16, "moe_intermediate_size": 16, "num_hidden_layers": 2, "first_k_dense_replace": 2,
+      "num_attention_heads": 2, "num_key_value_heads": 2, "q_lora_rank": null, "kv_lora_rank": 8, "qk_rope_head_dim": 4,
+      "qk_nope_head_dim": 4, "v_head_dim": 4, "n_routed_experts": 2, "num_experts_per_tok": 1})");
+  TeachingTerms terms;
+  terms.attention = LayerTerm{1, std::vector<int64_t>{-1}};
+  for (const auto& other : {recurrent, compressed}) {
+    Lesson taught;
+    taught.teacher = other;
+    EXPECT_EQ(refusal([&] { taught.loss(terms); }),
+              "trainer.attention_loss_weight: layer 1 of the teacher has no attention that can be compared: it is "
+              "compressed or recurrent\n    leave it out, or name other layers in attention_layers");
+    Lesson learning;
+    learning.student = other;
+    EXPECT_EQ(refusal([&] { learning.loss(terms); }),
+              "trainer.attention_loss_weight: layer 1 of the model has no attention that can be compared: it is "
+              "compressed or recurrent\n    leave it out, or name other layers in attention_layers");
+  }
 }
 
 TEST(Teaching, RefusesLayersThatAreNotThere) {

@@ -65,6 +65,38 @@ class LayerRun {
   bool backward_follows_;
 };
 
+namespace {
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+// The probabilities of attention that a pass was asked for need their gradient. In a layer that is recomputed they are
+// outputs of its node, as extras are: here they are put into `probabilities` instead of the pass's capture.
+class CapturedProbabilities {
+ public:
+  CapturedProbabilities(Pass& pass, bool wanted) : pass_(pass), capture_(pass.activations().capture) {
+    if (!wanted) return;
+    pass.activations().capture = [this](std::string_view name, const Tensor& value) {
+      if (name.ends_with(".attn_weights"))
+        probabilities.emplace_back(name, value);
+      else if (capture_)
+        capture_(name, value);
+    };
+  }
+  ~CapturedProbabilities() { pass_.activations().capture = capture_; }
+  CapturedProbabilities(const CapturedProbabilities&) = delete;
+  CapturedProbabilities& operator=(const CapturedProbabilities&) = delete;
+
+  static bool wanted(const Pass& pass) { return pass.requests("attn_weights") && pass.activations().capture; }
+
+  NamedTensors probabilities;
+
+ private:
+  Pass& pass_;
+  std::function<void(std::string_view, const Tensor&)> capture_;
+};
+
+}  // namespace
+
 PlacedLayer::PlacedLayer(const Scope& scope, const LayerBuilder& build, int64_t index)
     : path(scope.path()), stream(scope.stream()) {
   const size_t mark = scope.mark();
@@ -79,7 +111,11 @@ namespace {
 // backward runs the layer again and differentiates that. Its inputs are x and every parameter of the layer.
 struct LayerNode : torch::autograd::Node {
   LayerNode(Pass run_pass, const PlacedLayer& run_layer, const Tensor& input)
-      : pass(std::move(run_pass)), layer(run_layer), x(input.detach()), x_requires_grad(input.requires_grad()) {
+      : pass(std::move(run_pass)),
+        layer(run_layer),
+        x(input.detach()),
+        x_requires_grad(input.requires_grad()),
+        probabilities(CapturedProbabilities::wanted(pass)) {
     pass.activations().capture = nullptr;
   }
 
@@ -87,6 +123,7 @@ struct LayerNode : torch::autograd::Node {
     const at::AutoGradMode with_gradient(true);
     Tensor input = x.detach();
     input.requires_grad_(x_requires_grad);
+    CapturedProbabilities captured(pass, probabilities);
     const LayerOutput again = LayerRun::again(pass, layer, input, saved);
     variable_list outputs, output_gradients, inputs;
     const auto add = [&](const Tensor& out, size_t i) {
@@ -97,6 +134,7 @@ struct LayerNode : torch::autograd::Node {
     size_t next = 0;
     add(again.x, next++);
     for (const auto& [name, extra] : again.extras) add(extra, next++);
+    for (const auto& [name, value] : captured.probabilities) add(value, next++);
     std::vector<size_t> places;
     const auto ask = [&](const Tensor& t, size_t place) {
       if (!t.requires_grad() || !should_compute_output(place)) return;
@@ -124,6 +162,7 @@ struct LayerNode : torch::autograd::Node {
   const PlacedLayer& layer;
   Tensor x;
   bool x_requires_grad;
+  bool probabilities;  // whether those of attention are outputs
   KeptTensors saved;
 };
 
@@ -137,7 +176,13 @@ LayerOutput run_layer(Pass& pass, const PlacedLayer& layer, const Tensor& x) {
   if (!torch::autograd::any_variable_requires_grad(inputs)) return LayerRun::plain(pass, layer, x);
   auto node = tensor::make_node<LayerNode>(pass, layer, x);
   node->set_next_edges(torch::autograd::collect_next_edges(inputs));
-  LayerOutput out = LayerRun::saving(pass, layer, x, node->saved);
+  LayerOutput out;
+  NamedTensors probabilities;
+  {
+    CapturedProbabilities captured(pass, node->probabilities);
+    out = LayerRun::saving(pass, layer, x, node->saved);
+    probabilities = std::move(captured.probabilities);
+  }
   const auto attach = [&](Tensor& t) {
     t = t.detach();
     torch::autograd::create_gradient_edge(t, node);
@@ -145,6 +190,10 @@ LayerOutput run_layer(Pass& pass, const PlacedLayer& layer, const Tensor& x) {
   attach(out.x);
   LayerRun::tell(pass, layer, out.x);
   for (auto& [name, extra] : out.extras) attach(extra);
+  for (auto& [name, value] : probabilities) {
+    attach(value);
+    pass.activations().capture(name, value);
+  }
   return out;
 }
 

@@ -2,8 +2,8 @@
 
 #include <ATen/ops/cat.h>
 
+#include <algorithm>
 #include <map>
-#include <set>
 
 #include "easydel/base/error.h"
 #include "easydel/ops/head_divergence.h"
@@ -12,25 +12,24 @@
 namespace easydel::train {
 namespace {
 
-// The index of a layer of a model with `layers` layers.
-int64_t layer_index(int64_t given, int64_t layers) { return given < 0 ? layers + given : given; }
-
-std::set<int64_t> layers_of(const LayerTerm& term, int64_t layers) {
-  std::set<int64_t> out;
-  if (term.layers)
-    for (const int64_t given : *term.layers) out.insert(layer_index(given, layers));
+// Indices of the term's layers in a model with `layers` layers, in the order in which they are named.
+std::vector<int64_t> layers_of(const std::optional<LayerTerm>& term, int64_t layers) {
+  std::vector<int64_t> out;
+  if (!term) return out;
+  if (term->layers)
+    for (const int64_t given : *term->layers) out.push_back(given < 0 ? layers + given : given);
   else
-    for (int64_t i = 0; i < layers; ++i) out.insert(i);
+    for (int64_t i = 0; i < layers; ++i) out.push_back(i);
   return out;
 }
 
-// Collects what the layers of one forward compute, at the labelled tokens, by layer.
+// Collects what the layers of one forward compute.
 class LayerWatch {
  public:
-  LayerWatch(const models::Model& model, const Batch& batch, const TeachingTerms& terms) : batch_(batch) {
-    if (terms.hidden_states) hidden_layers_ = layers_of(*terms.hidden_states, model.layers());
-    if (terms.attention) attention_layers_ = layers_of(*terms.attention, model.layers());
-  }
+  LayerWatch(const models::Model& model, const Batch& batch, const TeachingTerms& terms)
+      : batch_(batch),
+        hidden_layers_(layers_of(terms.hidden_states, model.layers())),
+        attention_layers_(layers_of(terms.attention, model.layers())) {}
   bool watches() const { return !hidden_layers_.empty() || !attention_layers_.empty(); }
 
   void see(std::string_view name, const Tensor& value) {
@@ -39,11 +38,30 @@ class LayerWatch {
     if (attention) name.remove_suffix(weights.size());
     const std::optional<int64_t> layer = layer_of(name);
     if (!layer) return;
-    if (attention && attention_layers_.contains(*layer)) attention_[*layer].push_back(value);
-    if (!attention && hidden_layers_.contains(*layer)) hidden_[*layer] = labelled_rows(value, batch_).first;
+    if (attention && std::ranges::count(attention_layers_, *layer)) attention_[*layer].push_back(value);
+    if (!attention && std::ranges::count(hidden_layers_, *layer)) hidden_[*layer] = labelled_rows(value, batch_).first;
   }
-  const std::map<int64_t, Tensor>& hidden() const { return hidden_; }
-  const std::map<int64_t, std::vector<Tensor>>& attention() const { return attention_; }
+
+  // Of each layer of the term: its output at the labelled tokens.
+  std::vector<Tensor> hidden() const {
+    std::vector<Tensor> out;
+    for (const int64_t layer : hidden_layers_) out.push_back(hidden_.at(layer));
+    return out;
+  }
+  // Of each layer of the term: the probabilities [heads, queries, keys] of each sequence. `whose`: "the model".
+  std::vector<std::vector<Tensor>> attention(const char* whose) const {
+    std::vector<std::vector<Tensor>> out;
+    for (const int64_t layer : attention_layers_) {
+      const auto found = attention_.find(layer);
+      if (found == attention_.end())
+        refuse("trainer.attention_loss_weight",
+               str("layer ", layer, " of ", whose,
+                   " has no attention that can be compared: it is compressed or recurrent"),
+               "leave it out, or name other layers in attention_layers");
+      out.push_back(found->second);
+    }
+    return out;
+  }
 
  private:
   // "model.layers.3" is layer 3; the names of what is in a layer go on after the number.
@@ -54,47 +72,39 @@ class LayerWatch {
   }
 
   const Batch& batch_;
-  std::set<int64_t> hidden_layers_, attention_layers_;
+  std::vector<int64_t> hidden_layers_, attention_layers_;
   std::map<int64_t, Tensor> hidden_;
   std::map<int64_t, std::vector<Tensor>> attention_;  // of each sequence
 };
 
 // The mean over a hidden state's elements and over layers, [labelled].
 Tensor hidden_difference(const LayerWatch& student, const LayerWatch& teacher) {
+  const std::vector<Tensor> own = student.hidden(), theirs = teacher.hidden();
   Tensor sum;
-  const auto& theirs = teacher.hidden();
-  check(!student.hidden().empty() && student.hidden().size() == theirs.size(), "layers' hidden states were not seen");
-  auto other = theirs.begin();
-  for (const auto& [layer, hidden] : student.hidden()) {
-    const Tensor& target = (other++)->second;
-    if (hidden.size(1) != target.size(1))
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (own[i].size(1) != theirs[i].size(1))
       refuse("trainer.hidden_state_loss_weight",
-             str("hidden states have ", hidden.size(1), " elements, and the teacher's ", target.size(1)),
+             str("hidden states have ", own[i].size(1), " elements, and the teacher's ", theirs[i].size(1)),
              "leave it out, or give a teacher of the same hidden size");
-    const Tensor one = (hidden.to(at::kFloat) - target.to(at::kFloat)).square().mean(1);
+    const Tensor one = (own[i].to(at::kFloat) - theirs[i].to(at::kFloat)).square().mean(1);
     sum = sum.defined() ? sum + one : one;
   }
-  return sum / double(student.hidden().size());
+  return sum / double(own.size());
 }
 
 // The mean over heads, over the keys up to the query's own, and over layers, [labelled].
 Tensor attention_difference(const LayerWatch& student, const LayerWatch& teacher, const Batch& batch, bool normalizes) {
-  const auto& theirs = teacher.attention();
-  if (student.attention().empty() || student.attention().size() != theirs.size())
-    refuse("trainer.attention_loss_weight",
-           str("the attention of ", student.attention().size(), " layers of the model and of ", theirs.size(),
-               " of the teacher can be read"),
-           "leave it out, or name layers with attention over all heads in attention_layers");
+  const auto theirs = teacher.attention("the teacher"), ours = student.attention("the model");
   const auto scaled = [&](const Tensor& p) {
     return normalizes ? p / p.sum(-1, /*keepdim=*/true).clamp_min(1e-12) : p;
   };
   Tensor sum;
-  auto other = theirs.begin();
-  for (const auto& [layer, sequences] : student.attention()) {
-    const std::vector<Tensor>& targets = (other++)->second;
+  for (size_t layer = 0; layer < ours.size(); ++layer) {
     std::vector<Tensor> parts;
-    for (size_t s = 0; s < sequences.size(); ++s) {
-      const Tensor &own = sequences[s], &target = targets[s];  // [heads, queries, keys]
+    check(ours[layer].size() == batch.cu_seqlens.size() - 1 && theirs[layer].size() == ours[layer].size(),
+          "attention of ", ours[layer].size(), " and ", theirs[layer].size(), " sequences");
+    for (size_t s = 0; s < ours[layer].size(); ++s) {
+      const Tensor &own = ours[layer][s], &target = theirs[layer][s];  // [heads, queries, keys]
       if (own.size(0) != target.size(0))
         refuse("trainer.attention_loss_weight",
                str("the model has ", own.size(0), " attention heads, and the teacher ", target.size(0)),
@@ -109,7 +119,7 @@ Tensor attention_difference(const LayerWatch& student, const LayerWatch& teacher
     const Tensor one = at::cat(parts);
     sum = sum.defined() ? sum + one : one;
   }
-  return sum / double(student.attention().size());
+  return sum / double(ours.size());
 }
 
 }  // namespace
@@ -154,14 +164,14 @@ Teaching::Teaching(std::shared_ptr<const models::Model> teacher, const models::M
   }
   const ModelSizes of_teacher{teacher_->layers()};
   keys.check_sizes({student->layers()}, &of_teacher);
+  if (terms_.attention && student->team().mesh().size("tp") > 1)
+    refuse("trainer.attention_loss_weight", "heads on several ranks of the axis tp are not built yet",
+           "leave it out, or cut the batch instead: the axes dp and fsdp");
 }
 
 Loss Teaching::loss(const models::Model& student, const Batch& batch, const Forwarding& forwarding) const {
   const bool compares = terms_.divergence_weight > 0 || terms_.hidden_states || terms_.attention;
   check(teacher_ || !compares, "a student without a teacher");
-  if (terms_.attention && forwarding.checkpointing.recomputes() && at::GradMode::is_enabled())
-    refuse("trainer.attention_loss_weight", "the attention of layers that are recomputed has no gradient",
-           "leave it out, or set base_config.values.gradient_checkpointing: none");
   const auto forward = [&](const models::Model& model, Forwarding how, LayerWatch& watch, nn::Pass& pass) {
     how.attention_weights = terms_.attention.has_value();
     if (watch.watches()) how.capture = [&watch](std::string_view name, const Tensor& value) { watch.see(name, value); };
