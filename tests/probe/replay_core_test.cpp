@@ -79,6 +79,8 @@ TEST(Replay, RecordedRunsOfTheRepository) {
                            "grpo/entropy_bonus",
                            "grpo/gmpo",
                            "rloo/offpolicy",
+                           "rloo/clip_range",
+                           "rloo/clip_range_normalized",
                            "online_dpo/sigmoid",
                            "xpo/sigmoid",
                            "xpo/ipo_penalty",
@@ -103,26 +105,45 @@ TEST(Replay, AllSharedRunsOfWhatIsBuilt) {
     }
 }
 
+void expect_advantages(const Value& document, const std::string& lines) {
+  size_t at = 0;
+  for (const Value& generation : document.find("generations")->items) {
+    const size_t end = lines.find('\n', at);
+    ASSERT_NE(end, std::string::npos);
+    const Value ours = parse_json(std::string_view(lines).substr(at, end - at));
+    EXPECT_EQ(ours.find("step")->as_int(), generation.find("step")->as_int());
+    const auto &got = ours.find("advantages")->items, &want = generation.find("advantages")->items;
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(*got[i].as_double(), *want[i].as_double(), 1e-5);
+    at = end + 1;
+  }
+  EXPECT_EQ(at, lines.size());
+}
+
 TEST(Replay, TellsTheAdvantagesOfRecordedGenerations) {
   const auto root = test::test_data("");
-  for (const char* name : {"grpo/loss_dapo", "rloo/offpolicy"}) {
+  for (const char* name : {"grpo/loss_dapo", "rloo/offpolicy", "rloo/clip_range", "rloo/clip_range_normalized"}) {
+    SCOPED_TRACE(name);
     const test::LogLines log;
     const auto file = root / "trl" / (std::string(name) + ".json");
-    const Value document = parse_file(file);
-    const std::string lines = replay(file, root).generations;
-    size_t at = 0;
-    for (const Value& generation : document.find("generations")->items) {
-      const size_t end = lines.find('\n', at);
-      ASSERT_NE(end, std::string::npos) << name;
-      const Value ours = parse_json(std::string_view(lines).substr(at, end - at));
-      EXPECT_EQ(ours.find("step")->as_int(), generation.find("step")->as_int());
-      const auto &got = ours.find("advantages")->items, &want = generation.find("advantages")->items;
-      ASSERT_EQ(got.size(), want.size());
-      for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(*got[i].as_double(), *want[i].as_double(), 1e-5) << name;
-      at = end + 1;
-    }
-    EXPECT_EQ(at, lines.size());
+    expect_advantages(parse_file(file), replay(file, root).generations);
   }
+}
+
+// The recording of TRL's clip_range leaves out the range. None of its rewards is below 1.1, and all its advantages are
+// those of equal rewards.
+TEST(Replay, TheRangeOfRewardsThatTheRecordingLeavesOutIsBelowAllOfThem) {
+  const auto root = test::shared_data();
+  if (!root) GTEST_SKIP() << "no shared data";
+  const test::TemporaryFolder folder;
+  const auto recorded = *root / "trl_goldens/rloo";
+  std::filesystem::create_directories(folder.path() / "batches");
+  std::filesystem::copy(recorded / "batches", folder.path() / "batches");
+  Value document = parse_file(recorded / "clip_range.json");
+  document.find("config")->set("reward_clip_range", parse_json("[-1, 1]"));
+  test::write_file(folder / "case.json", to_json(document));
+  const test::LogLines log;
+  expect_advantages(document, replay(folder / "case.json", *root).generations);
 }
 
 TEST(Replay, AnArgumentThatIsNotBuiltIsRefusedByName) {
