@@ -192,9 +192,10 @@ TEST_F(ParallelTraining, OfAttentionEqualsOneRank) {
   }
   run_ranks(2, [&](const Meeting& meeting) {
     auto team = join(meeting, {1, 1, 1, 2, 1});
-    EXPECT_EQ(test::refusal([&] { train(folder(), "tp", 1, team, {.attention = true, .distills = true}); }),
-              "trainer.attention_loss_weight: heads on several ranks of the axis tp are not built yet\n    leave it out, "
-              "or cut the batch instead: the axes dp and fsdp");
+    EXPECT_EQ(
+        test::refusal([&] { train(folder(), "tp", 1, team, {.attention = true, .distills = true}); }),
+        "trainer.attention_loss_weight: heads on several ranks of the axis tp are not built yet\n    leave it out, "
+        "or cut the batch instead: the axes dp and fsdp");
   });
 }
 
@@ -338,6 +339,74 @@ TEST(TwoRanks, LearnWhatOneRankLearnsWithEveryKindOfMethod) {
         EXPECT_NEAR(other_losses[i], losses[i], 1e-5 * std::max(std::abs(losses[i]), norms[i])) << "step " << i + 1;
       }
     }
+  }
+}
+
+// A classifier of a folder and a program judge on the first rank alone, the section's model on all of them, whose
+// weights fsdp cuts. The program writes down what it is asked.
+TEST(TwoRanks, JudgeByModelsAndProgramsAsOneRankDoes) {
+  const test::TemporaryFolder folder;
+  run_ranks(1, [&](const Meeting&) {
+    const auto story = test::test_data("models/stories260K-hf");
+    for (const int seed : {3, 4}) {
+      models::LoadOptions options;
+      options.task = models::Task::sequence_classification;
+      options.labels = 1;
+      options.seed = uint64_t(seed);
+      const auto judge = folder.path() / str("judge", seed);
+      models::save_model(*models::load_model(story, options), judge);
+      text::save_tokenizer(*text::Tokenizer::load(story), judge);
+    }
+  });
+  test::write_file(folder / "rows.jsonl",
+                   R"({"prompt": "Once upon a time"}
+{"prompt": "The cat"}
+{"prompt": "Mom said"}
+{"prompt": "A dog"}
+)");
+  test::write_file(folder / "count.py", R"(import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    with open(sys.argv[1], "a") as file:
+        file.write(asked["completion"].replace("\n", " ") + "\n")
+    print(json.dumps({"id": asked["id"], "reward": asked["completion"].count("a") / 10}), flush=True)
+)");
+  const auto train = [&](int ranks, const std::string& name, const std::vector<int64_t>& sizes) {
+    run_ranks(ranks, [&](const Meeting& meeting) {
+      const test::LogLines log;
+      TrainerParts parts = test::small_run(
+          folder.path(),
+          str("{trainer_type: grpo, beta: 0.0, num_return_sequences: 4, max_completion_length: 8, temperature: 1.0, "
+              "total_batch_size: 8, max_training_steps: 2, num_train_epochs: 4, model_name: ",
+              name, ", rewards: [{type: model, name: named, model: \"", (folder / "judge3").string(),
+              "\"}, {type: program, command: [python3, \"", (folder / "count.py").string(), "\", \"",
+              (folder / name).string(), "\"]}]}"),
+          str("{informs: [{data_files: \"", (folder / "rows.jsonl").string(), "\"}]}"));
+      models::LoadOptions still = parts.load;
+      still.training = false;
+      still.task = models::Task::sequence_classification;
+      if (ranks > 1) parts.load.team = still.team = join(meeting, sizes);
+      parts.model = models::load_model(test::test_data("models/stories260K-hf"), parts.load);
+      SideModel& judge = parts.side.rewards.emplace_back();
+      judge.model = models::load_model(folder / "judge4", still);
+      judge.tokenizer = parts.tokenizer;
+      Trainer(std::move(parts)).run();
+    });
+    EXPECT_EQ(std::ranges::count(test::read_file(folder / name), '\n'), 2 * 8) << name << ": once for each completion";
+  };
+  train(1, "one", {});
+  const std::string rollouts = test::read_file(folder / "out/one/rollouts.jsonl");
+  for (const char* reward : {"\"named\"", "\"program\"", "\"reward_model\""})
+    EXPECT_NE(rollouts.find(reward), std::string::npos) << reward;
+  for (const auto& [mesh, sizes] : {std::pair{"dp", std::vector<int64_t>{2, 1, 1, 1, 1}}, {"fsdp", {1, 2, 1, 1, 1}}}) {
+    SCOPED_TRACE(mesh);
+    train(2, mesh, sizes);
+    EXPECT_EQ(test::read_file(folder / mesh), test::read_file(folder / "one"));
+    const auto other = test::metric(folder / "out" / mesh, "grad_norm"),
+               norms = test::metric(folder / "out/one", "grad_norm");
+    ASSERT_EQ(other.size(), 2u);
+    for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(other[i], norms[i], 1e-5 * norms[i]) << "step " << i + 1;
+    EXPECT_EQ(test::read_file(folder / "out" / mesh / "rollouts.jsonl"), rollouts);
   }
 }
 
