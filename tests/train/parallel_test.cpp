@@ -10,7 +10,7 @@
 #include "easydel/train/distillation_config.h"
 #include "easydel/train/trainer.h"
 #include "support/ranks.h"
-#include "train/small_run.h"
+#include "train/sampled_run.h"
 
 namespace easydel::train {
 namespace {
@@ -281,6 +281,12 @@ TEST_F(ParallelTraining, OverCodesEqualsOneRank) {
   }
 }
 
+// Figures of time and memory, which no two runs share.
+bool is_of_the_machine(const std::string& name) {
+  return name.find("second") != std::string::npos || name.find("memory") != std::string::npos ||
+         name.find("mfu") != std::string::npos || name.find("flops") != std::string::npos;
+}
+
 // One method of each kind: pairs, marked answers, groups with a reference, a value head, judged pairs, own samples of a
 // student, pooled texts. Completions and rewards are the same, so that every loss is of the same tokens.
 TEST(TwoRanks, LearnWhatOneRankLearnsWithEveryKindOfMethod) {
@@ -290,12 +296,13 @@ TEST(TwoRanks, LearnWhatOneRankLearnsWithEveryKindOfMethod) {
     for (const char* name : {"dog", "cat", "king", "ship", "hat", "ball", "girl", "boy"})
       lines += str(R"({"prompt": "Once there was a )", name,
                    R"(", "completion": " who was happy.", "chosen": " who was happy.", "rejected": " and the )", name,
-                   R"( ran away", "query": "the )", name, R"(", "positive": "a happy )", name, "\"}\n");
+                   R"( ran away", "query": "the )", name, R"(", "positive": "a happy )", name, R"(", "negative": "no )",
+                   name, "\"}\n");
     return lines;
   }());
   const std::string samples =
-      ", max_completion_length: 8, temperature: 1.0, rewards: [{type: contains, words: [a, the, he]}, {type: "
-      "repetition}]";
+      ", max_completion_length: 8, temperature: 1.0, generation_kwargs: {stop_strings: [\" a\", \".\"]}, "
+      "rewards: [{type: contains, words: [a, the, he]}, {type: repetition}]";
   for (const std::string& keys :
        {std::string("orpo"), std::string("kto"), std::string("dpo"),
         "grpo, beta: 0.1, num_return_sequences: 2" + samples, "rloo, num_return_sequences: 2" + samples,
@@ -338,6 +345,15 @@ TEST(TwoRanks, LearnWhatOneRankLearnsWithEveryKindOfMethod) {
         // Advantages add up to 0, and so nearly do the terms of some losses: the gradient says how large they are.
         EXPECT_NEAR(other_losses[i], losses[i], 1e-5 * std::max(std::abs(losses[i]), norms[i])) << "step " << i + 1;
       }
+      const auto lines = test::json_lines(folder / "out" / (method + "_one") / "metrics.jsonl");
+      const auto other_lines = test::json_lines(folder / "out" / (method + "_" + mesh) / "metrics.jsonl");
+      for (size_t i = 0; i < 3; ++i)
+        for (const auto& [name, value] : lines.at(i).entries) {
+          const auto one = value.as_double(), other = other_lines.at(i).find(name)->as_double();
+          if (!one || is_of_the_machine(name)) continue;
+          ASSERT_TRUE(other) << name;
+          EXPECT_NEAR(*other, *one, 1e-5 * std::max({std::abs(*one), norms[i], 1.0})) << name << ", step " << i + 1;
+        }
     }
   }
 }
