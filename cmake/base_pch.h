@@ -1,4 +1,5 @@
-// The precompiled header of the layers without torch: what most of their files include, from the standard library alone.
+// The precompiled header of the layers without torch: what most of their files include, from the standard library
+// alone.
 #include <algorithm>
 #include <array>
 #include <cstdint>

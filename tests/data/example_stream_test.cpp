@@ -168,10 +168,6 @@ TEST_F(ExampleStreams, RefuseWhatNeedsAllRows) {
             "mixture.enable_caching: something needs every example before the first step, and with false they are read "
             "while the run goes on" +
                 remedy);
-  asked.packing = Packing::bfd, asked.row_length = 8;
-  EXPECT_EQ(refusal([&] { build(asked); }),
-            "mixture.enable_caching: packing of rows that are read while the run goes on is not built yet" + remedy);
-  asked = streamed(options({"a.jsonl"}));
   asked.deduplicate = true;
   EXPECT_EQ(refusal([&] { build(asked); }),
             "mixture.enable_caching: mixture.deduplicate of rows that are read while the run goes on is not built yet" +

@@ -29,7 +29,10 @@ std::vector<Example> pack(const std::vector<Example>& documents, Packing packing
   ExampleBlocks blocks;
   for (const Example& one : documents) blocks.add(one);
   blocks.finish();
-  const PackedRows packed(blocks, {}, packing, row_length, report);
+  std::vector<int64_t> all(documents.size());
+  std::iota(all.begin(), all.end(), int64_t{0});
+  PackedRows packed(packing, row_length);
+  packed.add(blocks, all, report);
   std::vector<Example> rows;
   for (int64_t i = 0; i < packed.size(); ++i) {
     rows.push_back(packed.at(blocks, i));
@@ -135,6 +138,30 @@ TEST(Packing, WrappedRowsAreOneSequenceEach) {
   PackingReport report;
   const auto rows = pack(documents({5, 4, 3}), Packing::wrapped, 8, report);
   EXPECT_EQ(lengths(rows), (Lengths{{8}, {4}}));
+}
+
+// Rows of a window hold nothing of the other ones.
+TEST(Packing, DocumentsAreAddedAWindowAtATime) {
+  for (const Packing packing :
+       {Packing::greedy, Packing::bfd, Packing::bfd_split, Packing::first_fit, Packing::wrapped}) {
+    const auto first = documents({5, 4, 13}), second = documents({2, 11, 6, 1});
+    PackingReport apart, together;
+    std::vector<Example> want = pack(first, packing, 8, apart);
+    for (Example& row : pack(second, packing, 8, apart)) want.push_back(std::move(row));
+    ExampleBlocks blocks;
+    for (const auto* const part : {&first, &second})
+      for (const Example& one : *part) blocks.add(one);
+    blocks.finish();
+    PackedRows packed(packing, 8);
+    packed.add(blocks, std::vector<int64_t>{0, 1, 2}, together);
+    packed.add(blocks, std::vector<int64_t>{3, 4, 5, 6}, together);
+    ASSERT_EQ(packed.size(), int64_t(want.size()));
+    for (int64_t i = 0; i < packed.size(); ++i) {
+      EXPECT_EQ(packed.at(blocks, i).tokens, want[size_t(i)].tokens);
+      EXPECT_EQ(packed.at(blocks, i).lengths, want[size_t(i)].lengths);
+    }
+    EXPECT_EQ(together.text(), apart.text());
+  }
 }
 
 TEST(Packing, FirstFitTakesTheFirstRowThatHasRoom) {

@@ -4,6 +4,7 @@
 #include "easydel/base/error.h"
 #include "easydel/cli/commands.h"
 #include "easydel/cli/data.h"
+#include "easydel/data/packed_stream.h"
 #include "easydel/elarge/builder.h"
 #include "easydel/elarge/overrides.h"
 
@@ -32,6 +33,16 @@ Steps steps_of(const std::string& text) {
   return out;
 }
 
+std::string line_of(int64_t step, const data::Dataset& dataset, const data::Example& example,
+                    const std::vector<std::string>& names) {
+  std::string out = std::to_string(step), before;
+  for (const data::RowOrigin& origin : dataset.origins(example)) {
+    const std::string place = "\t" + names[origin.inform] + "\t" + origin.where;
+    if (place != before) out += before = place;  // the sequences of a pair are one row
+  }
+  return out + "\n";
+}
+
 }  // namespace
 
 data::RunData open_run_data(const DataCommand& command) {
@@ -52,24 +63,27 @@ int run_data_order(const DataCommand& command) {
   if (!data.training) refuse("mixture.informs", "there is no data to train on", "give an inform with split: train");
   data.training->keep_origins = true;
   const data::Dataset dataset = data::Dataset::build(*data.training, data.prepare);
+  const std::vector<std::string> names = data::names_of(data.training->informs);
   const int64_t update = data.examples_per_update;
+  if (data::PackedStream* const packed = dataset.packed_stream()) {
+    data::PackedPlace place;
+    for (int64_t step = 1; step <= steps.last; ++step) {
+      const std::vector<data::Example> examples = packed->update(place, update, data.max_steps_in_epoch.value_or(0));
+      std::string lines;
+      for (const data::Example& example : examples) lines += line_of(step, dataset, example, names);
+      if (step >= steps.first) print(lines);
+    }
+    return 0;
+  }
   int64_t in_epoch = (dataset.size() + update - 1) / update;
   if (data.max_steps_in_epoch) in_epoch = std::min(in_epoch, *data.max_steps_in_epoch);
-  const std::vector<std::string> names = data::names_of(data.training->informs);
   for (int64_t step = steps.first; step <= steps.last; ++step) {
     const int64_t epoch = (step - 1) / in_epoch;
     const int64_t begin = (step - 1) % in_epoch * update;
     std::string lines;
     for (int64_t i = begin; i < std::min(begin + update, dataset.size()); ++i) {
       const std::optional<data::Example> example = dataset.find(dataset.index(epoch, i));
-      if (!example) continue;
-      lines += std::to_string(step);
-      std::string before;
-      for (const data::RowOrigin& origin : dataset.origins(*example)) {
-        const std::string place = "\t" + names[origin.inform] + "\t" + origin.where;
-        if (place != before) lines += before = place;  // the sequences of a pair are one row
-      }
-      lines += "\n";
+      if (example) lines += line_of(step, dataset, *example, names);
     }
     print(lines);
   }

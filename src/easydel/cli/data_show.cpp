@@ -13,6 +13,7 @@
 #include "easydel/cli/shown_example.h"
 #include "easydel/cli/shown_images.h"
 #include "easydel/data/inform_reader.h"
+#include "easydel/data/packed_stream.h"
 #include "easydel/data/shuffle.h"
 
 namespace easydel::cli {
@@ -115,11 +116,35 @@ class RowsOfInform {
   const data::DatasetOptions& options_;
 };
 
+// Rows of a packed stream, which are known after those before them.
+std::vector<Found> packed_while_read(const data::Dataset& dataset, const DataCommand& command) {
+  const std::optional<int64_t> first = number_in(command.row.empty() ? "0" : command.row);
+  if (!first || command.random)
+    refuse(command.random ? "--random" : "--row",
+           "rows are packed while the run goes on, so only their numbers are known", "give a number from 0");
+  data::PackedPlace place{.epoch = command.epoch.value_or(0)};
+  std::vector<Found> out;
+  for (int64_t i = 0; i < *first + command.count; ++i) {
+    const int64_t epoch = place.epoch, rows = place.rows;
+    Found one;
+    one.example = std::move(dataset.packed_stream()->update(place, 1).front());
+    if (place.epoch != epoch) {
+      if (!out.empty()) break;
+      refuse("--row", "there is no example '" + command.row + "'", str("give a number from 0 to ", rows - 1));
+    }
+    if (i < *first) continue;
+    for (const data::RowOrigin& origin : dataset.origins(one.example)) one.where.push_back(origin.where);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 // Examples as they are trained on: packed, in the order of an epoch or, without one, as they were made.
 std::vector<Found> trained_examples(const data::RunData& data, data::DatasetOptions options,
                                     const DataCommand& command) {
   options.keep_origins = true;
   const data::Dataset dataset = data::Dataset::build(options, data.prepare);
+  if (dataset.packed_stream()) return packed_while_read(dataset, command);
   const int64_t size = command.epoch ? dataset.size() : dataset.examples_count();
   std::optional<int64_t> first = number_in(command.row.empty() ? "0" : command.row);
   if (command.random) first = int64_t(data::Stream(*command.random, data::Use::documents, 0).below(uint64_t(size)));

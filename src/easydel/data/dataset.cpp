@@ -9,6 +9,7 @@
 #include "easydel/base/names.h"
 #include "easydel/data/example_stream.h"
 #include "easydel/data/inform_examples.h"
+#include "easydel/data/packed_stream.h"
 #include "easydel/data/token_store.h"
 
 namespace easydel::data {
@@ -66,6 +67,9 @@ void refuse_useless(const DatasetOptions& options, const DatasetReport& report) 
   refuse(options.section, "there is nothing to learn: " + join(report.mistakes.lines(report.rows), "; "),
          "`easydel data check` says what is wrong with each row");
 }
+
+// For the name of the order in a checkpoint.
+std::string windows_of_packing(const DatasetOptions& options) { return str("pack ", options.documents_in_window()); }
 
 [[noreturn]] void refuse_empty(const DatasetOptions& options, const DatasetReport& report) {
   refuse(options.section,
@@ -126,13 +130,7 @@ Dataset::Dataset(const DatasetOptions& options, ReadExamples read)
   order_ = EpochOrder(read.sizes, mixture, options.shuffled, options.seed);
   if (options.packing != Packing::none) {
     // Documents in the order of the first epoch, so that packed rows mix and shuffle them, too.
-    std::vector<int64_t> documents;
-    if (mixture.on || options.shuffle_documents) {
-      const EpochOrder order(read.sizes, mixture, options.shuffle_documents, options.seed);
-      for (int64_t i = 0; i < order.size(); ++i) documents.push_back(order.at(0, i));
-    }
-    packed_.emplace(examples_, documents, options.packing, options.row_length, report_.packing);
-    order_ = EpochOrder({packed_->size()}, {}, options.shuffled, options.seed);
+    pack(options, EpochOrder(read.sizes, mixture, options.shuffle_documents, options.seed));
     repeats_ = false;
   }
   tell(options, report_);
@@ -140,6 +138,21 @@ Dataset::Dataset(const DatasetOptions& options, ReadExamples read)
   if (packed_) packed_->add_to(digest);
   fingerprint_ = digest.text();
   ::malloc_trim(0);  // gives the memory of what was read back to the system
+}
+
+void Dataset::pack(const DatasetOptions& options, const EpochOrder& documents) {
+  const int64_t window = options.documents_in_window();
+  packed_.emplace(options.packing, options.row_length);
+  std::vector<int64_t> ends, of_window;
+  for (int64_t begin = 0; begin < documents.size(); begin += window) {
+    of_window.clear();
+    for (int64_t i = begin; i < std::min(begin + window, documents.size()); ++i)
+      of_window.push_back(documents.at(0, i));
+    packed_->add(examples_, of_window, report_.packing);
+    ends.push_back(packed_->size());
+  }
+  if (ends.size() > 1) windows_ = windows_of_packing(options);
+  packed_epochs_.emplace(std::move(ends), options.shuffled, options.seed);
 }
 
 Dataset::Dataset(const DatasetOptions& options, std::shared_ptr<ExampleStream> stream)
@@ -164,6 +177,11 @@ Dataset::Dataset(const DatasetOptions& options, std::shared_ptr<ExampleStream> s
   stream_->forget_report();
   if (first_rows_.rows == 0) refuse_empty(options, seen);
   refuse_useless(options, seen);
+  if (options.packing != Packing::none) {
+    packed_stream_ = std::make_shared<PackedStream>(stream_, options);
+    first_rows_.longest = options.row_length;
+    if (packed_stream_->windows() > 1) windows_ += (windows_.empty() ? "" : " ") + windows_of_packing(options);
+  }
   log::info(options.section, ": ", counted(stream_->rows(), "row"),
             " will be read and tokenized while the run goes on; tokens of an epoch are estimated from the first ",
             counted(int64_t(first.size()), "row"));
@@ -179,13 +197,26 @@ int64_t Dataset::examples_count() const {
   return packed_ ? packed_->size() : examples_.size();
 }
 
-const DatasetReport& Dataset::report() const { return stream_ ? stream_->report() : report_; }
+const DatasetReport& Dataset::report() const {
+  return packed_stream_ ? packed_stream_->report() : stream_ ? stream_->report() : report_;
+}
+
+int64_t Dataset::size() const {
+  if (packed_epochs_) return packed_epochs_->size();
+  return packed_stream_ ? std::max<int64_t>(1, tokens() / first_rows_.longest) : order_.size();
+}
+
+int64_t Dataset::index(int64_t epoch, int64_t position) const {
+  check(!packed_stream_, "a place of rows that are not packed yet");
+  return packed_epochs_ ? packed_epochs_->at(epoch, position) : order_.at(epoch, position);
+}
 
 void Dataset::announce(std::span<const int64_t> indices, bool anew) const {
   if (stream_) stream_->announce(indices, anew);
 }
 
 std::optional<Example> Dataset::find(int64_t index) const {
+  check(!packed_stream_, "a row by its number of rows that are not packed yet");
   if (stream_) return stream_->find(index);
   return at(index);
 }
@@ -259,13 +290,13 @@ int64_t Dataset::sum_of_epoch(int64_t of_all, Count count) const {
 }
 
 int64_t Dataset::tokens() const {
-  if (stream_) return int64_t(double(first_rows_.tokens) / double(first_rows_.rows) * double(size()));
+  if (stream_) return int64_t(double(first_rows_.tokens) / double(first_rows_.rows) * double(order_.size()));
   return sum_of_epoch(packed_ ? report_.packing.tokens : examples_.tokens(),
                       [this](int64_t i) { return tokens_of(i); });
 }
 
 int64_t Dataset::labels() const {
-  if (stream_) return int64_t(double(first_rows_.labels) / double(first_rows_.rows) * double(size()));
+  if (stream_) return int64_t(double(first_rows_.labels) / double(first_rows_.rows) * double(order_.size()));
   int64_t all = packed_ ? 0 : examples_.labels();
   for (int64_t row = 0; packed_ && row < packed_->size(); ++row) all += packed_->labels_of(examples_, row);
   return sum_of_epoch(all, [this](int64_t i) { return labels_of(i); });

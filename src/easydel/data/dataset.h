@@ -17,6 +17,7 @@
 #include "easydel/data/epoch_order.h"
 #include "easydel/data/example_blocks.h"
 #include "easydel/data/mixture_config.h"
+#include "easydel/data/packed_order.h"
 #include "easydel/data/packing.h"
 #include "easydel/data/remote_files.h"
 #include "easydel/data/row_kinds.h"
@@ -91,7 +92,8 @@ struct DatasetOptions {
   std::vector<double> weights;  // of the block mixture, one for each inform; empty: equal
   BlockMixture mixture;
   Packing packing = Packing::none;
-  int64_t row_length = 0;  // of packed rows
+  int64_t row_length = 0;                   // of packed rows
+  std::optional<int64_t> pack_window = {};  // documents that are packed together; not given: documents_in_window()
   bool shuffle_documents = false;
   bool shuffled = false;
   uint64_t seed = 0;
@@ -102,6 +104,10 @@ struct DatasetOptions {
   std::optional<StreamOptions> stream = {};        // if there is no store
   bool keep_origins = false;                       // keep where each row comes from, for Dataset::origins
   std::function<void(int64_t rows)> on_rows = {};  // called now and then with the number of rows prepared so far
+
+  int64_t documents_in_window() const {
+    return pack_window.value_or(stream ? default_pack_window_of_stream : default_pack_window);
+  }
 };
 
 struct DatasetReport {
@@ -134,6 +140,7 @@ struct ReadExamples {
 };
 
 class ExampleStream;
+class PackedStream;
 
 // In memory, mapped from a token store, or a stream: then the examples are numbered by their rows, some rows have no
 // example, and what needs all examples is refused.
@@ -145,9 +152,9 @@ class Dataset {
   // The part of build() that follows reading: mixes and packs.
   static Dataset assemble(const DatasetOptions& options, ReadExamples read);
 
-  int64_t size() const { return order_.size(); }  // examples in an epoch
-  // The index of the example at a place of an epoch, in constant time; for one thread at a time.
-  int64_t index(int64_t epoch, int64_t position) const { return order_.at(epoch, position); }
+  int64_t size() const;  // examples in an epoch; of a packed stream an estimate
+  // The index of the example at a place of an epoch, in constant time; for one thread at a time. Bug: a packed stream.
+  int64_t index(int64_t epoch, int64_t position) const;
   // Each once. UserError: of a stream, because who asks needs all of them.
   int64_t examples_count() const;
   // An example by its index. It is put together anew by every call. Several threads may call at once, but only one if
@@ -156,10 +163,13 @@ class Dataset {
   // The same, but nothing if the row of a stream has no example.
   std::optional<Example> find(int64_t index) const;
   bool is_stream() const { return stream_ != nullptr; }
+  // Of a stream whose rows are packed, where all its examples come from; null: another dataset.
+  PackedStream* packed_stream() const { return packed_stream_.get(); }
   // Tells a stream which indices find() will be asked for, in this order, after those that it was told before, or
   // instead of them.
   void announce(std::span<const int64_t> indices, bool anew) const;
-  // How a stream is shuffled, if one window does not hold everything: "27x371"; empty: as always.
+  // How a stream is shuffled, or documents are packed, if one window does not hold everything: "27x371"; empty: as
+  // always.
   const std::string& windows() const { return windows_; }
   int64_t tokens_of(int64_t index) const;
   int64_t labels_of(int64_t index) const;
@@ -187,16 +197,19 @@ class Dataset {
   };
   Dataset(const DatasetOptions& options, ReadExamples read);
   Dataset(const DatasetOptions& options, std::shared_ptr<ExampleStream> stream);
+  void pack(const DatasetOptions& options, const EpochOrder& documents);
   template <class Count>
   int64_t sum_of_epoch(int64_t of_all, Count count) const;
 
   std::shared_ptr<ExampleStream> stream_;  // null: not a stream
+  std::shared_ptr<PackedStream> packed_stream_;
   std::string windows_;
   struct FirstRows {
     int64_t rows = 0, tokens = 0, labels = 0, longest = 0;
   } first_rows_;            // of a stream
   ExampleBlocks examples_;  // or documents, if they are packed
   std::optional<PackedRows> packed_;
+  std::optional<PackedEpochs> packed_epochs_;
   EpochOrder order_;
   DatasetReport report_;
   std::vector<RowOrigin> origins_;  // of the rows, which the column "row" numbers

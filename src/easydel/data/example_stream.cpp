@@ -18,10 +18,9 @@ constexpr const char* keep_all = "leave mixture.enable_caching out, or set mixtu
 
 // What needs all rows before the first of them is used.
 void refuse_what_needs_all(const DatasetOptions& options) {
-  const char* const what = options.packing != Packing::none ? "packing"
-                           : options.deduplicate            ? "mixture.deduplicate"
-                           : options.decontamination        ? "mixture.decontaminate"
-                                                            : nullptr;
+  const char* const what = options.deduplicate       ? "mixture.deduplicate"
+                           : options.decontamination ? "mixture.decontaminate"
+                                                     : nullptr;
   if (what)
     refuse("mixture.enable_caching", str(what, " of rows that are read while the run goes on is not built yet"),
            keep_all);
@@ -43,6 +42,12 @@ std::string description_of(const DatasetOptions& options) {
       if (function) one.set(name, Value::text(code_digest(*function)));
   }
   if (options.tokenize_callback) out.set("tokenize_callback", Value::text(code_digest(*options.tokenize_callback)));
+  if (options.packing != Packing::none) {
+    Value& packing = out.set("packing", Value::list());  // which documents go into which row
+    for (const int64_t number : {int64_t(options.packing), options.row_length, options.documents_in_window(),
+                                 int64_t(options.shuffle_documents), int64_t(options.seed)})
+      packing.items.push_back(Value::integer(number));
+  }
   return to_json(out) + "\n";
 }
 
@@ -72,7 +77,7 @@ ExampleStream::ExampleStream(DatasetOptions options, Prepare prepare)
     if (WindowedOrder::windows_of(rows.size(), windows_.back()) > 1) windows_text_ = windows;
   }
   if (!windows_text_.empty()) windows_text_ = windows;
-  if (!options_.shuffled) windows_text_.clear();
+  if (!shuffles_rows()) windows_text_.clear();
   fingerprint_ = files::sha256(description).substr(0, 16);
   const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
   const int64_t workers = keys.workers > 0 ? keys.workers : std::max<int64_t>(1, cores - 1);
@@ -86,7 +91,11 @@ int64_t ExampleStream::rows() const { return begins_.back() + sizes_.back(); }
 EpochOrder ExampleStream::order() const {
   BlockMixture mixture = options_.mixture;
   mixture.weights = options_.weights;
-  return {sizes_, mixture, options_.shuffled, options_.seed, windows_};
+  return {sizes_, mixture, shuffles_rows(), options_.seed, windows_};
+}
+
+bool ExampleStream::shuffles_rows() const {
+  return options_.packing == Packing::none ? options_.shuffled : options_.shuffle_documents;
 }
 
 std::string ExampleStream::shuffle_text() const {
@@ -217,14 +226,17 @@ std::optional<StreamOptions> stream_options(const MixtureConfig& mixture) {
   return out;
 }
 
-std::shared_ptr<ExampleStream> open_stream(const DatasetOptions& options, const Prepare& prepare) {
-  if (!options.stream || options.store || options.evaluation) return nullptr;
+bool is_streamed(const DatasetOptions& options) {
+  if (!options.stream || options.store || options.evaluation) return false;
   const Prepare nothing = [](const TypedRow&) { return Prepared(); };
   int64_t bytes = 0;
   for (size_t i = 0; i < options.informs.size(); ++i)
     for (const auto& file : InformReader(options, i, nothing).files()) bytes += int64_t(files::size(file));
-  if (bytes < options.stream->min_bytes) return nullptr;
-  return std::make_shared<ExampleStream>(options, prepare);
+  return bytes >= options.stream->min_bytes;
+}
+
+std::shared_ptr<ExampleStream> open_stream(const DatasetOptions& options, const Prepare& prepare) {
+  return is_streamed(options) ? std::make_shared<ExampleStream>(options, prepare) : nullptr;
 }
 
 }  // namespace easydel::data

@@ -24,7 +24,7 @@ class ExampleStream {
   ~ExampleStream();
 
   int64_t rows() const;      // each once
-  EpochOrder order() const;  // of the rows
+  EpochOrder order() const;  // of the rows; if they are packed, of the documents
   const std::string& windows_text() const { return windows_text_; }
   std::string shuffle_text() const;  // how rows are shuffled, and what would help
   const std::string& fingerprint() const { return fingerprint_; }
@@ -43,6 +43,7 @@ class ExampleStream {
     std::optional<PreparedRow> made;
     std::exception_ptr failure;
   };
+  bool shuffles_rows() const;
   std::pair<NumberedRows*, int64_t> place_of(int64_t row) const;
   void work(const std::stop_token& stop);
   std::optional<PreparedRow> take(int64_t row);
@@ -65,6 +66,10 @@ class ExampleStream {
 
 // What the mixture's keys say of a stream; nullopt: the run keeps its tokens.
 std::optional<StreamOptions> stream_options(const MixtureConfig& mixture);
+
+// Whether rows are read while the run goes on: the options ask for it, and there is as much input as they want it for.
+// UserError: a file is missing.
+bool is_streamed(const DatasetOptions& options);
 
 // The stream that the options ask for; null: they ask for none, or there is less input than they want one for.
 // UserError as ExampleStream.

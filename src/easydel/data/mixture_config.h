@@ -284,6 +284,7 @@ struct MixtureConfig {
   std::optional<int64_t> pack_seq_length;
   std::optional<int64_t> pack_eos_token_id;
   bool pack_shuffle = true;
+  std::optional<int64_t> pack_window;
   bool block_mixture = false;
   int64_t mixture_block_size = 2048;
   StopStrategy stop_strategy = StopStrategy::restart;
@@ -333,6 +334,11 @@ struct MixtureConfig {
         field<&C::pack_eos_token_id>("Id of the token that ends each document; null: the tokenizer's EOS token.",
                                      at_least(0)),
         field<&C::pack_shuffle>("Shuffle documents before they are packed."),
+        field<&C::pack_window>(
+            "Documents that are packed together. More of them fill rows better and cost memory; null: 1048576, or "
+            "16384 "
+            "where rows are read while the run goes on (enable_caching: false), whose tokens are in memory.",
+            at_least(1)),
         field<&C::block_mixture>(
             "Mix sources in blocks with fixed counts; false: one source after the other, then shuffled."),
         field<&C::mixture_block_size>("Rows in a block.", at_least(1)),

@@ -45,6 +45,11 @@ void append(Example& row, const Example& piece, bool new_sequence) {
 
 }  // namespace
 
+void PackingReport::add(const PackingReport& other) {
+  documents += other.documents, rows += other.rows, tokens += other.tokens, split += other.split;
+  cut += other.cut, cut_tokens += other.cut_tokens, lost_labels += other.lost_labels;
+}
+
 std::string PackingReport::text() const {
   const auto were = [](int64_t count) { return counted(count, "document") + (count == 1 ? " was " : " were "); };
   std::string out =
@@ -54,27 +59,26 @@ std::string PackingReport::text() const {
   return out;
 }
 
-PackedRows::PackedRows(const ExampleBlocks& documents, const std::vector<int64_t>& order, Packing packing,
-                       int64_t row_length, PackingReport& report)
-    : packing_(packing) {
+PackedRows::PackedRows(Packing packing, int64_t row_length)
+    : packing_(packing), row_length_(int32_t(std::min<int64_t>(row_length, INT32_MAX))) {
   check(packing != Packing::none && row_length > 0, "rows of ", row_length, " tokens");
-  const auto length = int32_t(std::min<int64_t>(row_length, INT32_MAX));
-  const int64_t count = order.empty() ? documents.size() : int64_t(order.size());
+}
+
+void PackedRows::add(const ExampleBlocks& documents, std::span<const int64_t> order, PackingReport& report) {
+  const int64_t rows_before = size();
+  const size_t pieces_before = pieces_.size();
   std::vector<Piece> all;
-  all.reserve(size_t(count));
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t document = order.empty() ? i : order[size_t(i)];
-    all.push_back({document, 0, int32_t(documents.tokens_of(document))});
-  }
-  if (packing == Packing::greedy || packing == Packing::wrapped) {
-    fill(all, length, report);
+  all.reserve(order.size());
+  for (const int64_t document : order) all.push_back({document, 0, int32_t(documents.tokens_of(document))});
+  if (packing_ == Packing::greedy || packing_ == Packing::wrapped) {
+    fill(all, report);
   } else {
-    all = fitted(all, length, packing != Packing::bfd, report);
-    take(all, packing == Packing::first_fit ? first_fit(all, length) : best_fit(all, length));
+    all = fitted(all, report);
+    take(all, packing_ == Packing::first_fit ? first_fit(all) : best_fit(all));
   }
-  report.documents += count;
-  report.rows += size();
-  for (const Piece& piece : pieces_) {
+  report.documents += int64_t(order.size());
+  report.rows += size() - rows_before;
+  for (const Piece& piece : std::span(pieces_).subspan(pieces_before)) {
     report.tokens += piece.size();
     if (!is_cut(documents, piece)) continue;
     const int64_t whole = documents.tokens_of(piece.document);
@@ -94,16 +98,16 @@ std::span<const PackedRows::Piece> PackedRows::pieces_of(int64_t row) const {
 }
 
 // In order, rows filled completely.
-void PackedRows::fill(const std::vector<Piece>& documents, int32_t row_length, PackingReport& report) {
+void PackedRows::fill(const std::vector<Piece>& documents, PackingReport& report) {
   int32_t filled = 0;
   for (const Piece& document : documents) {
     int32_t done = 0, pieces = 0;
     while (done < document.end) {
-      if (filled == row_length) {
+      if (filled == row_length_) {
         ends_.push_back(int64_t(pieces_.size()));
         filled = 0;
       }
-      const int32_t take = std::min(row_length - filled, document.end - done);
+      const int32_t take = std::min(row_length_ - filled, document.end - done);
       pieces_.push_back({document.document, done, done + take});
       filled += take, done += take;
       ++pieces;
@@ -114,14 +118,14 @@ void PackedRows::fill(const std::vector<Piece>& documents, int32_t row_length, P
 }
 
 // Documents longer than a row: truncated, or split into pieces.
-std::vector<PackedRows::Piece> PackedRows::fitted(const std::vector<Piece>& documents, int32_t row_length, bool split,
-                                                  PackingReport& report) {
+std::vector<PackedRows::Piece> PackedRows::fitted(const std::vector<Piece>& documents, PackingReport& report) const {
+  const bool split = packing_ != Packing::bfd;
   std::vector<Piece> out;
   out.reserve(documents.size());
   for (const Piece& document : documents) {
-    report.split += split && document.end > row_length;
-    for (int32_t begin = 0; begin < document.end; begin += std::min(row_length, document.end - begin)) {
-      out.push_back({document.document, begin, begin + std::min(row_length, document.end - begin)});
+    report.split += split && document.end > row_length_;
+    for (int32_t begin = 0; begin < document.end; begin += std::min(row_length_, document.end - begin)) {
+      out.push_back({document.document, begin, begin + std::min(row_length_, document.end - begin)});
       if (!split) break;
     }
   }
@@ -138,13 +142,13 @@ std::vector<uint32_t> PackedRows::longest_first(const std::vector<Piece>& pieces
 }
 
 // The bin with the least space that suffices; among those, the one that has had this space for the longest time.
-std::vector<std::vector<uint32_t>> PackedRows::best_fit(const std::vector<Piece>& pieces, int32_t row_length) {
+std::vector<std::vector<uint32_t>> PackedRows::best_fit(const std::vector<Piece>& pieces) const {
   std::vector<std::vector<uint32_t>> bins;
   std::map<int32_t, std::deque<size_t>> with_room;
   for (const uint32_t piece : longest_first(pieces)) {
     const int32_t size = pieces[piece].size();
     size_t bin = bins.size();
-    int32_t room = row_length;
+    int32_t room = row_length_;
     if (const auto found = with_room.lower_bound(size); found != with_room.end()) {
       room = found->first;
       bin = found->second.front();
@@ -161,10 +165,10 @@ std::vector<std::vector<uint32_t>> PackedRows::best_fit(const std::vector<Piece>
 
 // The first bin with enough space; `rooms` is a tournament tree over bins whose inner nodes hold the largest space
 // below.
-std::vector<std::vector<uint32_t>> PackedRows::first_fit(const std::vector<Piece>& pieces, int32_t row_length) {
+std::vector<std::vector<uint32_t>> PackedRows::first_fit(const std::vector<Piece>& pieces) const {
   size_t leaves = 1;
   while (leaves < pieces.size()) leaves *= 2;
-  std::vector<int32_t> rooms(2 * leaves, row_length);
+  std::vector<int32_t> rooms(2 * leaves, row_length_);
   std::vector<std::vector<uint32_t>> bins;
   for (const uint32_t piece : longest_first(pieces)) {
     const int32_t size = pieces[piece].size();
@@ -180,7 +184,7 @@ std::vector<std::vector<uint32_t>> PackedRows::first_fit(const std::vector<Piece
 }
 
 void PackedRows::take(const std::vector<Piece>& fitted, const std::vector<std::vector<uint32_t>>& bins) {
-  pieces_.reserve(fitted.size());
+  pieces_.reserve(pieces_.size() + fitted.size());
   for (const auto& bin : bins) {
     for (const uint32_t piece : bin) pieces_.push_back(fitted[piece]);
     ends_.push_back(int64_t(pieces_.size()));

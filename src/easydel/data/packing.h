@@ -25,7 +25,8 @@ struct PackingReport {
   int64_t split = 0;                            // documents split into several pieces
   int64_t cut = 0, cut_tokens = 0;              // documents that lost their end, and the number of lost tokens
   int64_t lost_labels = 0;                      // labels of the tokens that were cut off
-  std::string text() const;                     // one line for the log
+  void add(const PackingReport& other);
+  std::string text() const;  // one line for the log
 };
 
 // The rows that documents are packed into: which part of which document lies where. A row is put together when it is
@@ -33,9 +34,9 @@ struct PackingReport {
 // still predicts the first token of the next.
 class PackedRows {
  public:
-  // `order`: the documents to pack, by index and perhaps repeated; empty: all as they are.
-  PackedRows(const ExampleBlocks& documents, const std::vector<int64_t>& order, Packing packing, int64_t row_length,
-             PackingReport& report);
+  PackedRows(Packing packing, int64_t row_length);
+  // Packs documents, by index and perhaps repeated, into new rows, and adds them to the report.
+  void add(const ExampleBlocks& documents, std::span<const int64_t> order, PackingReport& report);
 
   int64_t size() const { return int64_t(ends_.size()); }
   void add_to(ExampleDigest& digest) const;  // what lies where
@@ -51,16 +52,17 @@ class PackedRows {
     int32_t size() const { return end - begin; }
   };
   std::span<const Piece> pieces_of(int64_t row) const;
-  void fill(const std::vector<Piece>& documents, int32_t row_length, PackingReport& report);
-  std::vector<Piece> fitted(const std::vector<Piece>& documents, int32_t row_length, bool split, PackingReport& report);
+  void fill(const std::vector<Piece>& documents, PackingReport& report);
+  std::vector<Piece> fitted(const std::vector<Piece>& documents, PackingReport& report) const;
   void take(const std::vector<Piece>& fitted, const std::vector<std::vector<uint32_t>>& bins);
   // The next token, which the piece's last one would predict, was cut off.
   bool is_cut(const ExampleBlocks& documents, const Piece& piece) const;
   static std::vector<uint32_t> longest_first(const std::vector<Piece>& pieces);
-  static std::vector<std::vector<uint32_t>> best_fit(const std::vector<Piece>& pieces, int32_t row_length);
-  static std::vector<std::vector<uint32_t>> first_fit(const std::vector<Piece>& pieces, int32_t row_length);
+  std::vector<std::vector<uint32_t>> best_fit(const std::vector<Piece>& pieces) const;
+  std::vector<std::vector<uint32_t>> first_fit(const std::vector<Piece>& pieces) const;
 
   Packing packing_;
+  int32_t row_length_;
   std::vector<Piece> pieces_;  // of all rows
   std::vector<int64_t> ends_;  // of each row, in pieces_
 };

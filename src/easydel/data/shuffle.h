@@ -8,7 +8,7 @@
 namespace easydel::data {
 
 // The purpose of an order, so that two uses of one seed are independent.
-enum class Use : uint32_t { epoch = 1, block = 2, source = 3, documents = 4, window = 5 };
+enum class Use : uint32_t { epoch = 1, block = 2, source = 3, documents = 4, window = 5, pack_window = 6 };
 
 // Philox 4x32-10 (doi:10.1145/2063384.2063405).
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint64_t key);

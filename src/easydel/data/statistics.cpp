@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -105,8 +106,11 @@ class RoleTokens {
 
 PackingStatistics packed_by(Packing packing, const ExampleBlocks& documents, int64_t row_length) {
   PackingStatistics out{std::string(word_of(packing)), {}, 0};
-  const int64_t rows = PackedRows(documents, {}, packing, row_length, out.report).size();
-  if (rows > 0) out.density = double(out.report.tokens) / double(rows * row_length);
+  std::vector<int64_t> all(size_t(documents.size()));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  PackedRows rows(packing, row_length);
+  rows.add(documents, all, out.report);
+  if (rows.size() > 0) out.density = double(out.report.tokens) / double(rows.size() * row_length);
   return out;
 }
 

@@ -24,8 +24,10 @@ class BatchSource {
   // The micro-batches of a step (from 0), of all ranks. The last one of an epoch may be smaller; none is empty. The
   // examples are valid until the next call of step.
   virtual std::vector<MicroBatch> step(int64_t step) = 0;
-  // Epoch and index of the step's first example, for readers of a checkpoint.
+  // Epoch and index of the step's first example, as a checkpoint keeps them; of a step that was made or comes next.
   virtual Value cursor(int64_t step) const = 0;
+  // The run goes on with this step, and `cursor` is what cursor() said of it.
+  virtual void go_to(int64_t /*step*/, const Value& /*cursor*/) {}
   virtual std::string fingerprint() const = 0;
   // How large the examples of step() are, without making them.
   virtual std::vector<std::vector<ExampleSize>> sizes(int64_t step);

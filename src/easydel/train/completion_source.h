@@ -53,6 +53,7 @@ class CompletionSource final : public BatchSource {
   int64_t steps_in_epoch() const override { return rows_->steps_in_epoch(); }
   std::vector<MicroBatch> step(int64_t step) override;
   Value cursor(int64_t step) const override { return rows_->cursor(step); }
+  void go_to(int64_t step, const Value& cursor) override { rows_->go_to(step, cursor); }
   std::string fingerprint() const override { return rows_->fingerprint(); }
   data::Dataset* dataset() override { return rows_->dataset(); }
 

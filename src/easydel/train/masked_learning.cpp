@@ -80,6 +80,7 @@ class MaskedSource final : public BatchSource {
     return batches;
   }
   Value cursor(int64_t step) const override { return rows_->cursor(step); }
+  void go_to(int64_t step, const Value& cursor) override { rows_->go_to(step, cursor); }
   std::vector<std::vector<ExampleSize>> sizes(int64_t step) override { return rows_->sizes(step); }
   std::string fingerprint() const override { return rows_->fingerprint(); }
   data::Dataset* dataset() override { return rows_->dataset(); }

@@ -65,6 +65,7 @@ void Trainer::resume() {
                "; run again to go on from the checkpoint before it, or to start anew");
   }
   optimizer_->set_steps(state.optimizer_steps);
+  source_->go_to(state.step, state.cursor);
   tokens_seen_ = state.tokens_seen;
   history_ = state.history.value_or(RunHistory());
   history_is_known_ = state.history.has_value();

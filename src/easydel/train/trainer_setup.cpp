@@ -6,6 +6,7 @@
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/base/names.h"
+#include "easydel/data/example_stream.h"
 #include "easydel/data/inform_reader.h"
 #include "easydel/data/save_dataset.h"
 #include "easydel/data/statistics.h"
@@ -14,6 +15,7 @@
 #include "easydel/tensor/memory.h"
 #include "easydel/train/chat_agreement.h"
 #include "easydel/train/freezing.h"
+#include "easydel/train/packed_source.h"
 #include "easydel/train/router_watch.h"
 #include "easydel/train/state_files.h"
 #include "easydel/train/store_settings.h"
@@ -119,6 +121,7 @@ data::DatasetOptions training_data(const TrainerSection& trainer, const data::Mi
              "set max_length or mixture.pack_seq_length");
     options.row_length = *length;
   }
+  options.pack_window = mixture.pack_window;
   options.shuffle_documents = mixture.pack_shuffle && trainer.common.shuffle_train_dataset;
   options.shuffled = trainer.common.shuffle_train_dataset;
   options.seed = uint64_t(mixture.seed.value_or(trainer.common.shuffle_seed_train));
@@ -152,6 +155,13 @@ bool evaluation_data(const TrainerSection& trainer, const data::MixtureConfig& m
   options.packing = packing_of(trainer, mixture, true);
   options.shuffled = options.shuffle_documents = false;
   return true;
+}
+
+void refuse_unknown_length(const TrainerConfig& common, const data::DatasetOptions& options) {
+  if (common.max_training_steps || options.packing == data::Packing::none || !data::is_streamed(options)) return;
+  refuse("trainer.max_training_steps",
+         "rows are packed while the run goes on, so the number of updates in an epoch is not known",
+         "set it; `easydel data stats` counts the updates of an epoch");
 }
 
 // Special tokens and the end token, by id.
@@ -201,6 +211,8 @@ FirstRows check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
   if (!data::training_informs(mixture).empty()) {
     options = training_data(trainer, mixture);
     out.packed_length = options.packing == data::Packing::none ? 0 : options.row_length;
+    options.stream = data::stream_options(mixture);
+    refuse_unknown_length(trainer.common, options);
     data::check_first_rows(options, [&](const data::TypedRow& row) {
       data::Prepared prepared = prepare(row);
       if (!prepared.example) return prepared;
@@ -267,15 +279,21 @@ void Trainer::build_data() {
   data::DatasetOptions options = training_data(parts_.trainer, parts_.mixture);
   options.store = store_options(parts_.trainer, parts_.mixture, *parts_.tokenizer, parts_.model->vocabulary());
   options.stream = stream_options(parts_.trainer, parts_.mixture, *parts_.tokenizer, parts_.model->vocabulary());
+  refuse_unknown_length(config(), options);
   options.on_rows = [this](int64_t rows) { worked(Work::Kind::reading, rows, 0); };
   training_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
   if (parts_.mixture.save && ranks_.first())
     data::save_dataset("mixture.save", *training_, parts_.mixture, parts_.trainer.saved_examples());
   worked(Work::Kind::reading, 1, 1);  // done
-  source_ =
-      std::make_unique<DatasetSource>(training_, config().total_batch_size, config().gradient_accumulation_steps,
-                                      config().per_epoch_training_steps.value_or(0),
-                                      parts_.mixture.prefetch_buffer_size.value_or(DatasetSource::default_steps_ahead));
+  const int64_t update = config().total_batch_size, parts = config().gradient_accumulation_steps;
+  const int64_t most_steps = config().per_epoch_training_steps.value_or(0);
+  if (training_->packed_stream()) {
+    source_ = std::make_unique<PackedSource>(training_, update, parts, most_steps);
+  } else {
+    source_ = std::make_unique<DatasetSource>(
+        training_, update, parts, most_steps,
+        parts_.mixture.prefetch_buffer_size.value_or(DatasetSource::default_steps_ahead));
+  }
 
   if (!evaluation_data(parts_.trainer, parts_.mixture, options)) return;
   // Informs of one name are one set, in the order of the first of them.
