@@ -230,8 +230,9 @@ TEST_F(SaveDataset, RefusesWhatItCannotSave) {
     return test::replaced(test::refusal([&] { save_dataset("mixture.save", data, mixture(save), method); }),
                           folder_.path().string(), "DIR");
   };
-  EXPECT_EQ(refused("format: jsonl", {"grpo", {}}),
-            "mixture.save: saving what grpo learns from is not built yet\n    leave the section out");
+  EXPECT_EQ(
+      refused("format: jsonl", {"grpo", {}}),
+      "mixture.save: saving what grpo learns from is not built yet\n    set what: rows, or leave the section out");
   test::write_file(folder_ / "out/mine.txt", "");
   EXPECT_EQ(refused("format: jsonl", texts),
             "mixture.save.output_path: 'DIR/out' already exists\n    set overwrite: true, or name another folder");

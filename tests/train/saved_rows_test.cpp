@@ -4,6 +4,7 @@
 #include "easydel/data/columnar.h"
 #include "easydel/train/trainer.h"
 #include "support/data.h"
+#include "train/small_run.h"
 
 namespace easydel::train {
 namespace {
@@ -96,6 +97,22 @@ TEST_P(SavedRows, AreReadBackAsTheSameExamples) {
   }
 }
 
+// With `what: rows` a run from the rows has the same examples, too.
+TEST_P(SavedRows, AreMadeAgainFromTheirRows) {
+  const Saved& given = GetParam();
+  test::write_file(folder_ / "rows.jsonl", given.rows);
+  for (const char* form : {"jsonl", "json", "parquet", "arrow"}) {
+    const bool columns = form[0] == 'p' || form[0] == 'a';
+    if (columns && !data::columnar_library_is_there()) continue;
+    const auto source =
+        dataset(given.trainer, str("{informs: [{data_files: ", file("rows.jsonl"), given.inform, "}]", given.mixture,
+                                   ", save: {what: rows, path: ", file(form), ", format: ", form, "}}"));
+    const auto saved =
+        dataset(given.trainer, str("{informs: [{data_files: ", file(form), given.inform, "}]", given.mixture, "}"));
+    expect_equal(*source, *saved);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Methods, SavedRows,
     testing::Values(
@@ -113,6 +130,40 @@ INSTANTIATE_TEST_SUITE_P(
         Saved{"kto_of_pairs", "trainer_type: kto", pairs}, Saved{"bco", "trainer_type: bco, max_length: 12", marked},
         Saved{"reward", "trainer_type: reward", scored}),
     [](const auto& info) { return info.param.name; });
+
+// Functions, formats and several sources: a run from the rows needs none of these keys, and its weights are the same
+// bits.
+TEST(SavedRowsOfARun, TrainTheSameWeights) {
+  if (!data::columnar_library_is_there()) GTEST_SKIP() << "built without Arrow";
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "talk.jsonl", talk);
+  test::write_file(folder / "stories.jsonl", R"({"story": "One day, Max saw a hat.", "stars": 3, "by": "A"}
+{"story": "The dog ran and ran.", "stars": 1, "by": "B"}
+{"story": "The girl was happy to see her mom.", "stars": 5, "by": "C"}
+)");
+  test::write_file(folder / "tasks.jsonl", R"({"task": "Tell a story.", "answer": "Once upon a time there was a dog."}
+{"task": "Say hi.", "answer": "Hi."}
+)");
+  const auto trained = [&](const std::string& mixture, const char* name) {
+    train::TrainerParts parts = test::small_run(
+        folder.path(), str("{model_name: ", name, ", max_training_steps: 4, num_train_epochs: 4}"), mixture);
+    parts.tokenizer = text::Tokenizer::load(test::test_data("models/stories260K-chat"));
+    Trainer trainer(std::move(parts));
+    trainer.run();
+    return test::weights_of(trainer.model());
+  };
+  const std::string out = (folder / "rows").string();
+  const std::string source =
+      str("{informs: [{data_files: ", (folder / "talk.jsonl").string(),
+          "}, {data_files: ", (folder / "stories.jsonl").string(),
+          R"(, content_field: tale, filter: "{{ stars > 2 }}", map: {tale: "{{ story }} {{ by }}"}}, {data_files: )",
+          (folder / "tasks.jsonl").string(),
+          ", format: alpaca, columns: {instruction: task, output: answer}}], save: {what: rows, path: ", out);
+  const std::string weights = trained(source + "}}", "source");
+  EXPECT_EQ(trained("{informs: [{data_files: " + out + "}]}", "parquet"), weights);
+  EXPECT_EQ(trained(source + "_lines, format: jsonl}}", "again"), weights);
+  EXPECT_EQ(trained("{informs: [{data_files: " + out + "_lines}]}", "jsonl"), weights);
+}
 
 }  // namespace
 }  // namespace easydel::train

@@ -270,6 +270,7 @@ void add_data_commands(CLI::App& app, Options& o, const std::string& group) {
   one = add("order", "Print which rows each update learns from", run_data_order);
   one->add_option("--steps", o.data.steps, "Updates to print, for example 100..120; the first is 1")->required();
   add("prepare", "Tokenize the data into a token store, which runs map later", run_data_prepare);
+  add("save", "Write what mixture.save asks for, without a run", run_data_save);
   one = add_command(*parent, o, "cache", "List, verify or remove token stores", "",
                     [&o] { return run_data_cache(o.data); });
   one->add_option("--cache-dir", o.data.cache, "Folder of the stores (mixture.cache_dir)");

@@ -33,6 +33,7 @@ int run_data_check(const DataCommand& command);
 int run_data_order(const DataCommand& command);
 int run_data_stats(const DataCommand& command);
 int run_data_prepare(const DataCommand& command);
+int run_data_save(const DataCommand& command);
 int run_data_cache(const DataCommand& command);
 
 // UserError: the run is wrong, or has no data.

@@ -1,10 +1,11 @@
-// `easydel data prepare` and `easydel data cache`: token stores.
+// `easydel data prepare` and `easydel data cache`: token stores; `easydel data save`.
 #include "easydel/base/byte_count.h"
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
 #include "easydel/base/text_table.h"
 #include "easydel/cli/commands.h"
 #include "easydel/cli/data.h"
+#include "easydel/data/saved_rows.h"
 #include "easydel/data/token_store.h"
 #include "easydel/hub/settings.h"
 
@@ -23,6 +24,20 @@ int run_data_prepare(const DataCommand& command) {
     print(str((options->store->cache / data::store_key(*options)).string(), "\t",
               counted(dataset.examples_count(), "example"), "\t", counted(dataset.tokens(), "token"), "\n"));
   }
+  return 0;
+}
+
+int run_data_save(const DataCommand& command) {
+  const data::RunData data = open_run_data(command);
+  if (!data.training) refuse("mixture.informs", "there is no data to train on", "give an inform with split: train");
+  if (!data.mixture.save)
+    refuse("mixture.save", "is missing", "say where and what to save: {output_path: saved, what: rows}");
+  const std::vector<std::filesystem::path> files =
+      data.mixture.save->what == data::SaveWhat::rows
+          ? data::save_rows("mixture.save", *data.training, data.prepare, data.mixture, data.saved.method)
+          : data::save_dataset("mixture.save", data::Dataset::build(*data.training, data.prepare), data.mixture,
+                               data.saved);
+  for (const std::filesystem::path& file : files) print(file.string() + "\n");
   return 0;
 }
 

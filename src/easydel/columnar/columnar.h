@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -31,6 +32,34 @@ struct WriteOptions {
     bool floats = false;  // each row has a list of float32 there; else of int32
   };
   std::vector<Column> columns;
+};
+
+// What the values of a column of rows are, or those in its lists and maps.
+struct RowType {
+  // null: no value is known. json: values of several kinds, or maps with different keys; they are written as JSON.
+  // image: {bytes, path}.
+  enum class Kind : uint8_t { null, boolean, integer, number, text, json, image, list, map };
+
+  Kind kind = Kind::null;
+  std::vector<std::string> names = {};  // of a map's fields
+  std::vector<RowType> parts = {};      // of a map: its fields'; of a list: one, its items'
+  bool operator==(const RowType&) const = default;
+};
+
+struct RowWriteOptions {
+  Form form = Form::parquet;
+  Compression compression = Compression::snappy;  // Parquet only
+  std::vector<std::pair<std::string, RowType>> columns;
+  std::string features;  // JSON, as `datasets` keeps it in a file's metadata
+};
+
+// Like Writer, for rows of any values.
+class RowWriter {
+ public:
+  virtual ~RowWriter() = default;
+  // A map; missing fields are null. UserError: a value is not of its column's type.
+  virtual void row(const Value& fields) = 0;
+  virtual void commit() = 0;
 };
 
 using NumberList = std::variant<std::vector<int32_t>, std::vector<float>>;
@@ -80,6 +109,7 @@ class Library {
   virtual std::vector<int64_t> group_rows(const std::filesystem::path& file, Form form) = 0;
   // Parquet, or Arrow's stream format as `datasets` saves it. UserError: the disk refuses.
   virtual std::unique_ptr<Writer> write(const std::filesystem::path& file, const WriteOptions& options) = 0;
+  virtual std::unique_ptr<RowWriter> write_rows(const std::filesystem::path& file, const RowWriteOptions& options) = 0;
   // The files at an address s3://bucket/name or gs://bucket/name: one file, or all below a folder, by name; empty:
   // there are none. CloudError: no permission, or the storage cannot be reached.
   virtual std::vector<CloudFile> list_cloud(const std::string& address, const CloudAccount& account) = 0;

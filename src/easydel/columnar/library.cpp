@@ -9,6 +9,7 @@
 #include "easydel/columnar/columnar.h"
 #include "easydel/columnar/values.h"
 #include "easydel/columnar/write.h"
+#include "easydel/columnar/write_rows.h"
 
 namespace easydel::columnar {
 namespace {
@@ -61,6 +62,9 @@ class ArrowLibrary final : public Library {
   }
   std::unique_ptr<Writer> write(const std::filesystem::path& file, const WriteOptions& options) override {
     return open_writer(file, options);
+  }
+  std::unique_ptr<RowWriter> write_rows(const std::filesystem::path& file, const RowWriteOptions& options) override {
+    return open_row_writer(file, options);
   }
   std::vector<CloudFile> list_cloud(const std::string& address, const CloudAccount& account) override {
     return list_cloud_files(address, account);

@@ -96,6 +96,7 @@ class InformExamples {
     if (one.error) return skip(*one.error);
     const TypedRow& row = one.row;
     if (repeats(row)) return;
+    target_.take(row, index_);
     ++taken_;
     ++report_.rows;
     if (options_.on_rows && report_.rows % 1024 == 0) options_.on_rows(report_.rows);

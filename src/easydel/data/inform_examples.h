@@ -14,6 +14,8 @@ class ExampleTarget {
  public:
   virtual ~ExampleTarget() = default;
   virtual void add(const Example& example, int64_t row) = 0;  // row: of its inform, from 0
+  // Receives each row that is neither bad nor left out, before its examples. inform: its index in the options.
+  virtual void take(const TypedRow& /*row*/, size_t /*inform*/) {}
   // Whether it wants to know where the reading stands. Asked between rows.
   virtual bool is_full() const { return false; }
   // Everything that was added came before `place`, which read_examples() can begin from.

@@ -122,10 +122,12 @@ TypedRow InformReader::typed_row(Row row, const std::filesystem::path& file) con
     images = std::make_shared<const RowImages>(std::move(found));
   }
   TypedRow out;
-  if (is_alone)
+  if (is_alone) {
     out.where = row.where, out.text = Value::text("");
-  else
+    if (rules_.all_columns) out.columns = std::move(row.fields);
+  } else {
     out = data::typed(std::move(row), rules_);
+  }
   out.images = std::move(images);
   out.learn = learn_;
   out.evaluation = evaluation_;

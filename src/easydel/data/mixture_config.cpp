@@ -124,6 +124,8 @@ void SaveConfig::settle(config::Keys& keys) {
   if (!shard_bytes()) keys.refuse("max_shard_size", "is not a size", "write 500MB, 2GiB or a number of bytes");
   if (format != SaveFormat::parquet && keys.given("compression"))
     keys.no_effect("compression", "only parquet is compressed");
+  if (format == SaveFormat::csv && what == SaveWhat::examples)
+    keys.refuse("format", "csv cannot hold the lists of tokens of an example", "choose another format, or what: rows");
   if (push_to_hub && !hub_repo_id)
     keys.refuse("push_to_hub", "needs the name of a repository", "give hub_repo_id: owner/name");
 }

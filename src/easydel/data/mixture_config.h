@@ -229,15 +229,22 @@ struct DecontaminateConfig {
   }
 };
 
-enum class SaveFormat : uint8_t { parquet, arrow, json, jsonl };
+enum class SaveFormat : uint8_t { parquet, arrow, json, jsonl, csv };
 constexpr auto choices(SaveFormat) {
   using enum SaveFormat;
   return std::array{config::Choice{parquet, "parquet"}, config::Choice{arrow, "arrow"}, config::Choice{json, "json"},
-                    config::Choice{jsonl, "jsonl"}};
+                    config::Choice{jsonl, "jsonl"}, config::Choice{csv, "csv"}};
+}
+
+enum class SaveWhat : uint8_t { examples, rows };
+constexpr auto choices(SaveWhat) {
+  using enum SaveWhat;
+  return std::array{config::Choice{examples, "examples"}, config::Choice{rows, "rows"}};
 }
 
 struct SaveConfig {
   std::optional<std::string> output_path;
+  SaveWhat what = SaveWhat::examples;
   SaveFormat format = SaveFormat::parquet;
   std::optional<int64_t> num_shards;
   columnar::Compression compression = columnar::Compression::snappy;
@@ -248,14 +255,16 @@ struct SaveConfig {
   bool hub_private = false;
   std::optional<std::string> hub_token;
 
-  static constexpr auto doc = "Write the examples that are trained on as rows of tokens, before the first step.";
+  static constexpr auto doc = "Write the data that are trained on, before the first step.";
   template <class C>
   static constexpr auto fields() {
     using namespace config;
     return std::array{
         field<&C::output_path>("Folder to write into.", alias("path")),
-        field<&C::format>(
-            "parquet, arrow (what `datasets` loads from the disk), json (a list) or jsonl (a row a line)."),
+        field<&C::what>("examples: the tokens of each example; rows: the rows as the informs' functions, filters and "
+                        "formats make them, before they become tokens."),
+        field<&C::format>("parquet, arrow (what `datasets` loads from the disk), json (a list), jsonl (a row a line), "
+                          "or csv (rows without lists and maps)."),
         field<&C::num_shards>("Number of files; null: from max_shard_size.", at_least(1)),
         field<&C::compression>("Compression of parquet files."),
         field<&C::max_shard_size>("Largest size of a file: a number of bytes, or a number with KB, MB, GB, TB (powers "

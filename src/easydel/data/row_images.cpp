@@ -42,20 +42,24 @@ class Finder {
   Finder(Row& row, const ImageRules& rules, const std::filesystem::path& folder)
       : row_(row), rules_(rules), folder_(folder) {}
 
-  std::vector<RowImage> find() {
+  void find(RowImages& out) {
     take_field();
+    of_field_ = std::exchange(images_, {});
     for (const char* name : message_fields_of_rows)
       if (Value* const messages = row_.fields.find(name); messages && messages->is_list())
         for (Value& message : messages->items) take_parts(message);
-    if (parts_without_image_ > 0 && parts_without_image_ != images_of_field_)
+    if (parts_without_image_ > 0 && parts_without_image_ != of_field_.size())
       refuse(row_.where,
-             str("its messages have ", counted(parts_without_image_, "image"), ", and '", field_, "' has ",
-                 images_of_field_),
+             str("its messages have ", counted(int64_t(parts_without_image_), "image"), ", and '", field_, "' has ",
+                 of_field_.size()),
              "give as many images as there are parts {type: image}");
+    if (parts_without_image_ == 0) images_.insert(images_.begin(), of_field_.begin(), of_field_.end());
     if (images_.empty())
       refuse(row_.where, "the row has no image",
              str("name the field with the images by ", rules_.inform, ".pixel_field"));
-    return std::move(images_);
+    out.images = std::move(images_);
+    out.field = field_;
+    out.field_is_list = is_list_;
   }
 
  private:
@@ -70,9 +74,9 @@ class Finder {
     const Value value = *row_.fields.find(field_);
     std::erase_if(row_.fields.entries, [&](const auto& entry) { return entry.first == field_; });
     row_.fields.key_places.clear();
-    if (!value.is_list()) return add(value), void(images_of_field_ = 1);
+    is_list_ = value.is_list();
+    if (!is_list_) return add(value);
     for (const Value& one : value.items) add(one);
-    images_of_field_ = int64_t(value.items.size());
   }
 
   void take_parts(Value& message) {
@@ -86,6 +90,7 @@ class Finder {
       for (const char* name : names_of_an_image)
         if (const Value* const value = part.find(name); !own && value && !value->is_null()) own = value;
       if (!own) {
+        if (parts_without_image_ < of_field_.size()) images_.push_back(of_field_[parts_without_image_]);
         ++parts_without_image_;
       } else {
         const Value* const url = own->is_map() ? own->find("url") : nullptr;
@@ -99,12 +104,12 @@ class Finder {
 
   void add(const Value& value) {
     RowImage image;
-    image.name = str("image ", images_.size() + 1);
+    image.name = str("image ", seen_ + 1);
     if (value.is_map()) {
       const Value *const bytes = value.find("bytes"), *const path = value.find("path");
       if (bytes && bytes->is_text()) {
         image.bytes = bytes_of(bytes->scalar);
-        if (path && path->is_text()) image.name = path->scalar;
+        if (path && path->is_text()) image.name = path->scalar, image.has_path = true;
       } else if (path && path->is_text()) {
         put_path(image, path->scalar);
       } else {
@@ -119,16 +124,16 @@ class Finder {
       put_path(image, value.scalar);
     }
     images_.push_back(std::move(image));
+    ++seen_;
   }
 
   [[noreturn]] void refuse_form() const {
-    refuse(row_.where,
-           str("image ", images_.size() + 1, " is neither a path, nor bytes, nor {bytes, path}, nor base64"),
+    refuse(row_.where, str("image ", seen_ + 1, " is neither a path, nor bytes, nor {bytes, path}, nor base64"),
            "give it in one of these forms");
   }
 
   void put_path(RowImage& image, const std::string& path) const {
-    image.name = path;
+    image.name = path, image.has_path = true;
     if (path.starts_with("http://") || path.starts_with("https://"))
       refuse(row_.where, "image '" + path + "': images are not fetched from the network",
              "fetch it, and give its path from the folder of the file that lists it");
@@ -141,7 +146,7 @@ class Finder {
     if (coded.starts_with("data:")) {
       const size_t comma = coded.find(";base64,");
       if (comma == std::string_view::npos)
-        refuse(row_.where, str("image ", images_.size() + 1, " is a data: address without base64"),
+        refuse(row_.where, str("image ", seen_ + 1, " is a data: address without base64"),
                "write it as data:image/png;base64,...");
       coded.remove_prefix(comma + std::string_view(";base64,").size());
     } else if (!begins_like_base64(coded)) {
@@ -152,16 +157,17 @@ class Finder {
     try {
       return std::make_shared<const std::string>(text::decode_base64(letters));
     } catch (const UserError&) {
-      refuse(row_.where, str("image ", images_.size() + 1, " is not base64"), "encode the image's file again");
+      refuse(row_.where, str("image ", seen_ + 1, " is not base64"), "encode the image's file again");
     }
   }
 
   Row& row_;
   const ImageRules& rules_;
   const std::filesystem::path& folder_;
-  std::vector<RowImage> images_;
+  std::vector<RowImage> images_, of_field_;
   std::string field_;
-  int64_t images_of_field_ = 0, parts_without_image_ = 0;
+  bool is_list_ = false;
+  size_t parts_without_image_ = 0, seen_ = 0;
 };
 
 // Errors name the row first, then the image.
@@ -184,7 +190,7 @@ RowImages take_images(Row& row, const ImageRules& rules, const std::filesystem::
   RowImages out;
   out.where = row.where;
   out.size = rules.size;
-  out.images = Finder(row, rules, folder).find();
+  Finder(row, rules, folder).find(out);
   return out;
 }
 

@@ -16,12 +16,17 @@ namespace easydel::data {
 
 struct RowImage {
   std::string name;                          // for people: its path as the row has it, "image 1" without one
+  bool has_path = false;                     // the name is a path
   std::filesystem::path file;                // to read; empty: `bytes`
   std::shared_ptr<const std::string> bytes;  // of the image file
 };
 
 struct RowImages {
-  std::vector<RowImage> images;                // fields first, then messages
+  // Of parts of messages that are images in their order, those of the field at their parts. Else the field's, and then
+  // those of the messages.
+  std::vector<RowImage> images;
+  std::string field;  // that had images; empty: the messages alone
+  bool field_is_list = false;
   std::optional<std::array<int64_t, 2>> size;  // height and width to resize to
   std::string where;                           // of the row
   bool is_alone = false;                       // the row has no text

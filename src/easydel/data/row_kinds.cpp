@@ -159,7 +159,8 @@ class Reader {
     }
     if (field == "prompt" && (pair || has(row_.fields, "completion"))) return;
     Value value = *row_.fields.find(field);
-    row_.fields.set(pair ? "prompt" : is_messages(value) ? "messages" : rules_.target_field, std::move(value));
+    const std::string name = pair ? "prompt" : is_messages(value) ? "messages" : rules_.target_field;
+    row_.fields.set(name, std::move(value));
     if (!pair && field != "messages" && field != "conversations" && rules_.content_field) chosen_text_ = true;
   }
 
@@ -419,6 +420,7 @@ class Reader {
 TypedRow typed(Row row, const FieldRules& rules) {
   const double weight = weight_of(row, rules);
   std::optional<TypedRow> parts = typed_parts(row, rules);
+  if (parts && rules.all_columns) parts->columns = row.fields;
   TypedRow out = parts ? std::move(*parts) : Reader(std::move(row), rules).read();
   out.weight = weight;
   return out;

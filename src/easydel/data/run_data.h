@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "easydel/data/dataset.h"
+#include "easydel/data/saved_columns.h"
 #include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::data {
@@ -17,6 +18,8 @@ struct RunData {
   Prepare prepare;                                     // keeps what it needs alive
   Prepare prepare_whole;                               // the same without trainer.max_length
   std::shared_ptr<const text::Tokenizer> tokenizer;
+  MixtureConfig mixture;
+  SavedExamples saved;             // what of the method's examples can be saved
   bool labels_are_shifted = true;  // Example::labels[i] is the token after token i, else token i itself
   bool packs = false;              // the method can pack rows
   std::optional<int64_t> max_length;

@@ -8,7 +8,7 @@
 #include "easydel/base/names.h"
 #include "easydel/data/example_stream.h"
 #include "easydel/data/inform_reader.h"
-#include "easydel/data/save_dataset.h"
+#include "easydel/data/saved_rows.h"
 #include "easydel/data/statistics.h"
 #include "easydel/models/adapter.h"
 #include "easydel/models/load_types.h"
@@ -246,6 +246,8 @@ data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixtur
   }
   out.prepare = prepare_with(trainer);
   out.tokenizer = tokenizer;
+  out.mixture = mixture;
+  out.saved = trainer.saved_examples();
   out.labels_are_shifted = trainer.common.loss().shift_tokens;
   out.packs = trainer.facts().packs;
   out.max_length = trainer.common.max_length;
@@ -267,9 +269,10 @@ std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data:
   data::refuse_images(mixture);
   limit_length(trainer, mixture);
   const std::unique_ptr<Method> method = build_method({trainer, mixture, std::move(tokenizer), nullptr});
-  auto dataset = std::make_shared<data::Dataset>(
-      data::Dataset::build(training_data(trainer, mixture), preparation(*method, trainer.method())));
-  if (mixture.save) data::save_dataset("mixture.save", *dataset, mixture, trainer.saved_examples());
+  const data::DatasetOptions options = training_data(trainer, mixture);
+  const data::Prepare prepare = preparation(*method, trainer.method());
+  auto dataset = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
+  if (mixture.save) data::save_data("mixture.save", options, prepare, *dataset, mixture, trainer.saved_examples());
   return dataset;
 }
 
@@ -283,7 +286,7 @@ void Trainer::build_data() {
   options.on_rows = [this](int64_t rows) { worked(Work::Kind::reading, rows, 0); };
   training_ = std::make_shared<data::Dataset>(data::Dataset::build(options, prepare));
   if (parts_.mixture.save && ranks_.first())
-    data::save_dataset("mixture.save", *training_, parts_.mixture, parts_.trainer.saved_examples());
+    data::save_data("mixture.save", options, prepare, *training_, parts_.mixture, parts_.trainer.saved_examples());
   worked(Work::Kind::reading, 1, 1);  // done
   const int64_t update = config().total_batch_size, parts = config().gradient_accumulation_steps;
   const int64_t most_steps = config().per_epoch_training_steps.value_or(0);
