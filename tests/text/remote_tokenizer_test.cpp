@@ -284,6 +284,7 @@ TEST(LineChannel, RefusesWhatIsNotAnAddressOfThisMachine) {
                            "tcp://127.0.0.1:80x", "tcp://127.0.0.1:0"})
     EXPECT_EQ(refusal([&] { parse_line_address(text, "key"); }),
               str("key: '", text, "' is not an address of this machine", remedy));
+  EXPECT_EQ(parse_line_address("ipc:///tmp/a", "key").path, "/tmp/a");
   EXPECT_EQ(refusal([&] { parse_line_address("unix:", "key"); }),
             "key: 'unix:' is not the path of a socket\n    give unix:/path with at most 107 bytes of path");
   EXPECT_EQ(parse_line_address("tcp://127.0.0.1:0", "key", true).text(), "tcp://127.0.0.1:0");

@@ -458,7 +458,6 @@ void add_commands(CLI::App& app, Options& o) {
   add_command(app, o, "man", "Print the manual page, for man -l -", look,
               [&app] { return print(man_page(entry_of(app), EASYDEL_VERSION)), 0; });
   add_command(app, o, "version", "Print the version", look, [] { return print("easydel " EASYDEL_VERSION "\n"), 0; });
-
   add_probes(app, o, compare);
   one = add_command(app, o, "tokenize", "Print the token ids of a text", compare,
                     [&o] { return run_tokenize(o.tokenize); });

@@ -24,6 +24,7 @@ namespace easydel::text {
 namespace {
 
 constexpr std::string_view unix_prefix = "unix:", tcp_prefix = "tcp://127.0.0.1:";
+constexpr std::array path_prefixes = {unix_prefix, std::string_view("ipc://")};
 
 // An address as the system has it.
 struct Endpoint {
@@ -58,8 +59,10 @@ std::string LineAddress::text() const { return path.empty() ? str(tcp_prefix, po
 
 LineAddress parse_line_address(std::string_view text, const Where& where, bool any_port) {
   LineAddress out;
-  if (text.starts_with(unix_prefix)) {
-    out.path = text.substr(unix_prefix.size());
+  // ipc:// is ZeroMQ's word for it, which EasyDeL's endpoints have.
+  const auto prefix = std::ranges::find_if(path_prefixes, [&](std::string_view one) { return text.starts_with(one); });
+  if (prefix != path_prefixes.end()) {
+    out.path = text.substr(prefix->size());
     if (out.path.empty() || out.path.size() >= sizeof(sockaddr_un::sun_path) ||
         out.path.find('\0') != std::string::npos)
       refuse(where, str("'", text, "' is not the path of a socket"),

@@ -12,7 +12,7 @@
 
 namespace easydel::text {
 
-// "unix:/path" or "tcp://127.0.0.1:1234".
+// "unix:/path" (or "ipc:///path") or "tcp://127.0.0.1:1234".
 struct LineAddress {
   std::string path = {};  // of a Unix socket; empty: a port of 127.0.0.1
   uint16_t port = 0;
