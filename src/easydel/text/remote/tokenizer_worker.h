@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "easydel/text/remote/line_channel.h"
 #include "easydel/text/remote/tokenize_lines.h"
@@ -27,6 +28,7 @@ class TokenizerWorker {
 
  private:
   struct Client {
+    explicit Client(LineConnection own) : connection(std::move(own)) {}
     LineConnection connection;
     std::atomic<bool> ended = false;
     std::thread thread = {};
