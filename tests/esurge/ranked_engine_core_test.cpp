@@ -28,6 +28,14 @@ const char* const moe =
         "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
         "head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16,
         "tie_word_embeddings": false, "max_position_embeddings": 512, "initializer_range": 0.3})";
+// Compressed attention (MLA), a dense layer and one of experts in groups.
+const char* const mla =
+    R"({"model_type": "deepseek_v3", "architectures": ["DeepseekV3ForCausalLM"], "vocab_size": 96, "hidden_size": 32,
+        "intermediate_size": 48, "moe_intermediate_size": 16, "num_hidden_layers": 2, "first_k_dense_replace": 1,
+        "num_attention_heads": 4, "num_key_value_heads": 4, "q_lora_rank": 12, "kv_lora_rank": 16, "qk_nope_head_dim": 8,
+        "qk_rope_head_dim": 4, "v_head_dim": 8, "n_routed_experts": 8, "n_shared_experts": 1, "num_experts_per_tok": 2,
+        "n_group": 4, "topk_group": 2, "norm_topk_prob": true, "routed_scaling_factor": 2.5,
+        "tie_word_embeddings": false, "max_position_embeddings": 512, "initializer_range": 0.3})";
 
 fs::path write_model(const test::TemporaryFolder& folder, const char* config) {
   test::write_file(folder / "config.json", config);
@@ -178,6 +186,8 @@ void expect_tokens_of_one(const char* model_config, const std::vector<int64_t>& 
 
 TEST(RankedEngine, TwoRanksGiveTheTokensOfOne) { expect_tokens_of_one(llama); }
 TEST(RankedEngine, TwoRanksOfExpertsGiveTheTokensOfOne) { expect_tokens_of_one(moe); }
+TEST(RankedEngine, TwoRanksOfCompressedAttentionGiveTheTokensOfOne) { expect_tokens_of_one(mla); }
+TEST(RankedEngine, TwoDataPartsOfCompressedAttentionGiveTheTokensOfOne) { expect_tokens_of_one(mla, by_data); }
 TEST(RankedEngine, TwoDataPartsGiveTheTokensOfOne) { expect_tokens_of_one(llama, by_data); }
 TEST(RankedEngine, FourRanksInTwoDataPartsGiveTheTokensOfOne) { expect_tokens_of_one(llama, {2, 1, 1, 2, 1}); }
 
