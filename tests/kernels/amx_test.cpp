@@ -174,10 +174,10 @@ TEST_F(Tiles, GiveGroupsTheBitsOfEachAlone) {
 }
 
 TEST_F(Tiles, GiveQuantizedWeightsTheBitsOfEveryOtherSet) {
-  for (const Codes codes : {Codes::bytes, Codes::table4})
+  for (const Codes codes : {Codes::bytes, Codes::table4, Codes::nibbles})
     for (const int64_t group : {0, 32, 64, 96, 128, 320, 1024})
       for (const Shape& s : {Shape{13, 33, 40}, {16, 40, 129}, {17, 7, 300}, {33, 64, 700}, {70, 45, 1500}}) {
-        SCOPED_TRACE(s.text() + (codes == Codes::bytes ? ", bytes by " : ", codes by ") + std::to_string(group));
+        SCOPED_TRACE(s.text() + ", codes " + std::to_string(int(codes)) + " by " + std::to_string(group));
         for (const bool rough : {false, true}) {
           const auto x = rough ? hostile(s.m * s.k, 11) : normal(s.m * s.k, 11), w = normal(s.n * s.k, 12),
                      bias = normal(s.n, 13);

@@ -64,7 +64,7 @@ TEST(JointProducts, OfDenseWeightsHaveTheBitsOfEach) {
 TEST(JointProducts, OfCodesHaveTheBitsOfEach) {
   on_every_isa([] {
     for (const int64_t group : {0, 64})
-      for (const Codes codes : {Codes::bytes, Codes::table4})
+      for (const Codes codes : {Codes::bytes, Codes::table4, Codes::nibbles})
         for (const AccumulationOrder order : {bf16_tile, bf16_pairs, fp32_chain})
           expect_same<QuantizedWeight>(order, [&](int64_t n, int64_t k, const std::vector<float>& w) {
             return quantize(serial_executor(), {w.data(), k}, n, k, {codes, group, nf4_table()});

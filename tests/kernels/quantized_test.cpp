@@ -23,6 +23,7 @@ std::vector<Kind> kinds() {
   std::vector<Kind> all;
   for (const int64_t group : {0, 32, 64, 96}) {
     all.push_back({{Codes::bytes, group, {}}});
+    all.push_back({{Codes::nibbles, group, q4_table()}});
     all.push_back({{Codes::table4, group, nf4_table()}, AccumulationOrder::bf16_tile});
     all.push_back({{Codes::table4, group, nf4_table()}, AccumulationOrder::bf16_pairs});
     all.push_back({{Codes::table4, group, nf4_table()}, AccumulationOrder::fp32_chain});
@@ -32,7 +33,8 @@ std::vector<Kind> kinds() {
 }
 
 std::string text(const Kind& kind) {
-  return str(kind.spec.codes == Codes::bytes ? "bytes" : "table", " by ", kind.spec.group, " in ", name(kind.order));
+  const char* const names[] = {"bytes", "table", "nibbles"};
+  return str(names[int(kind.spec.codes)], " by ", kind.spec.group, " in ", name(kind.order));
 }
 
 struct Plain {  // a weight as it is before it is packed
@@ -45,14 +47,16 @@ Plain plain(const QuantizedSpec& spec, int64_t n, int64_t k, unsigned seed) {
   std::mt19937 generator(seed);
   Plain w{std::vector<uint8_t>(size_t(n * k)), normal(n * groups, seed, 0.1f)};
   for (uint8_t& code : w.codes)
-    code = spec.codes == Codes::bytes ? uint8_t(int8_t(int(generator() % 255) - 127)) : uint8_t(generator() % 16);
+    code = spec.codes == Codes::bytes     ? uint8_t(int8_t(int(generator() % 255) - 127))
+           : spec.codes == Codes::nibbles ? uint8_t(int(generator() % 16) - 8)
+                                          : uint8_t(generator() % 16);
   return w;
 }
 
 // The contract of quantized.h, written as it reads.
 std::vector<float> by_contract(const Kind& kind, const Plain& w, const std::vector<float>& x, int64_t m, int64_t n,
                                int64_t k) {
-  const bool bytes = kind.spec.codes == Codes::bytes, tiles = kind.order == AccumulationOrder::bf16_tile,
+  const bool bytes = meets_bytes(kind.spec.codes), tiles = kind.order == AccumulationOrder::bf16_tile,
              in_pairs = kind.order == AccumulationOrder::bf16_pairs;
   const int64_t group = kind.spec.group > 0 ? kind.spec.group : round_up(k, 32), groups = divide_up(k, group);
   std::vector<float> y(size_t(m * n));
@@ -159,7 +163,7 @@ TEST(QuantizedProduct, IsNearTheProductWithTheDequantizedWeight) {
     dequantize(pool_of_two(), packed, {values.data(), k});
     product(pool_of_two(), packed, {x.data(), k}, m, {y.data(), n}, bias.data(), kind.order);
     // Half a step of the greatest x for bytes, 2^-9 each for x and table in tiles, and the roundings of a chain.
-    const double relative = kind.spec.codes == Codes::bytes               ? 0
+    const double relative = meets_bytes(kind.spec.codes)                  ? 0
                             : kind.order != AccumulationOrder::fp32_chain ? 0x1p-8
                                                                           : 1e-6;
     for (int64_t r = 0; r < m; ++r) {
@@ -171,7 +175,7 @@ TEST(QuantizedProduct, IsNearTheProductWithTheDequantizedWeight) {
           const double term = double(x[size_t(r * k + i)]) * double(values[size_t(c * k + i)]);
           exact += term, size += std::fabs(term), sum += std::fabs(double(values[size_t(c * k + i)]));
         }
-        const double step = kind.spec.codes == Codes::bytes ? most / 254 * sum * 1.001 : 0;
+        const double step = meets_bytes(kind.spec.codes) ? most / 254 * sum * 1.001 : 0;
         ASSERT_NEAR(y[size_t(r * n + c)], exact, relative * size + step + 1e-6) << text(kind);
       }
     }
@@ -220,7 +224,7 @@ TEST(QuantizedWeight, KeepsTheCodesAndScalesItWasGiven) {
     for (int64_t c = 0; c < n; ++c)
       for (int64_t i = 0; i < k; ++i) {
         const uint8_t code = w.codes[size_t(c * k + i)];
-        const float value = kind.spec.codes == Codes::bytes ? float(int8_t(code)) : kind.spec.table[code];
+        const float value = meets_bytes(kind.spec.codes) ? float(int8_t(code)) : kind.spec.table[code];
         ASSERT_EQ(values[size_t(c * k + i)], value * w.scales[size_t(c * packed.groups() + i / group)]);
       }
     Plain back{std::vector<uint8_t>(w.codes.size()), std::vector<float>(w.scales.size())};
@@ -228,6 +232,14 @@ TEST(QuantizedWeight, KeepsTheCodesAndScalesItWasGiven) {
     EXPECT_EQ(back.codes, w.codes);
     EXPECT_EQ(back.scales, w.scales);
   }
+}
+
+// With groups of 64: codes, and scales of fp32.
+TEST(QuantizedWeight, TakesItsCodesBytes) {
+  const auto bytes = [](Codes codes) { return QuantizedWeight(32, 640, {codes, 64, q4_table()}).bytes(); };
+  EXPECT_EQ(bytes(Codes::bytes), 32 * 640 + 32 * 10 * 4);
+  EXPECT_EQ(bytes(Codes::nibbles), 32 * 320 + 32 * 10 * 4);
+  EXPECT_EQ(bytes(Codes::table4), 32 * 320 + 32 * 10 * 4);
 }
 
 TEST(QuantizedWeight, DequantizesSomeOfItsRows) {

@@ -19,14 +19,19 @@ class ByteTileSide {
   using Op = ByteTiles;
   static constexpr int64_t piece = 512;  // k of a panel that L1 holds
 
-  explicit ByteTileSide(const QuantizedStep& step) : step_(step) {}
+  explicit ByteTileSide(const QuantizedStep& step)
+      : step_(step), widened_(of_thread().at_least(piece * panel_columns)) {}
   int64_t line() const { return step_.block; }
   const void* left(int64_t row, int64_t k, int64_t of_rows) const {
     return step_.x_tiles + row * step_.padded_k + k * of_rows;
   }
   // `count` k of group g, starting at k; `at`: k before them, among the groups processed together.
-  const void* right(int64_t panel, int64_t g, int64_t k, int64_t, int64_t) const {
-    return step_.group_at(panel, g) + scale_bytes + k * step_.k_bytes;
+  const void* right(int64_t panel, int64_t g, int64_t k, int64_t count, int64_t at) const {
+    const uint8_t* const codes = step_.group_at(panel, g) + scale_bytes + k * step_.k_bytes;
+    if (step_.codes == Codes::bytes) return codes;
+    uint8_t* const to = widened_ + at * panel_columns;
+    widen_nibbles(codes, step_.block, count, to);
+    return to;
   }
   static constexpr bool streams = true;
   // Sixteen accumulators of a row in group g.
@@ -37,7 +42,12 @@ class ByteTileSide {
   __m512 finished(__m512 sum, int64_t row) const { return _mm512_mul_ps(sum, _mm512_set1_ps(step_.x_scales[row])); }
 
  private:
+  static Scratch<uint8_t>& of_thread() {
+    thread_local Scratch<uint8_t> scratch;
+    return scratch;
+  }
   const QuantizedStep& step_;
+  uint8_t* widened_;  // codes of four bits as bytes
 };
 
 class CodeTileSide {

@@ -19,13 +19,13 @@ namespace {
 
 // The shape of the packed weight.
 QuantizedStep layout_of(const QuantizedWeight& w) {
-  const bool bytes = w.spec().codes == Codes::bytes;
   QuantizedStep step;
+  step.codes = w.spec().codes;
   step.k = w.k(), step.groups = w.groups();
-  step.block = bytes && w.spec().group % 64 == 0 ? 64 : k_block;
+  step.block = meets_bytes(step.codes) && w.spec().group % 64 == 0 ? 64 : k_block;
   step.padded_k = round_up(w.k(), step.block);
   step.group = w.spec().group > 0 ? w.spec().group : step.padded_k;
-  step.k_bytes = bytes ? panel_columns : panel_columns / 2;
+  step.k_bytes = step.codes == Codes::bytes ? panel_columns : panel_columns / 2;
   step.panel_bytes = step.groups * scale_bytes + step.padded_k * step.k_bytes;
   step.panels = w.data();
   step.result.n = w.n();
@@ -37,48 +37,74 @@ float* scale_at(const QuantizedStep& step, int64_t row, int64_t g) {
   return reinterpret_cast<float*>(group) + row % panel_columns;
 }
 
-// Where code k of a row is: a byte, or with table4 the byte's low or high half.
+// Where code k of a row is: a byte, or the byte's low or high half.
 uint8_t* code_at(const QuantizedStep& step, int64_t row, int64_t k) {
   const int64_t g = k / step.group, i = k % step.group, c = row % panel_columns;
   const int64_t tile = tile_columns * step.block * step.k_bytes / panel_columns;
   uint8_t* const block = const_cast<uint8_t*>(step.group_at(row / panel_columns, g)) + scale_bytes +
                          i / step.block * step.block * step.k_bytes + c / tile_columns * tile;
-  const int64_t j = i % step.block;
-  const bool bytes = step.k_bytes == panel_columns;
-  return block + (j / (bytes ? 4 : 8) * tile_columns + c % tile_columns) * 4 + (bytes ? j % 4 : nibble_of(j) / 2);
+  const int64_t j = step.codes == Codes::nibbles ? i % (step.block / 2) : i % step.block;
+  const bool table4 = step.codes == Codes::table4;
+  return block + (j / (table4 ? 8 : 4) * tile_columns + c % tile_columns) * 4 + (table4 ? nibble_of(j) / 2 : j % 4);
 }
 
 // A code as pack_codes has it.
 uint8_t code_of(const QuantizedStep& step, int64_t row, int64_t k) {
   const uint8_t byte = *code_at(step, row, k);
-  if (step.k_bytes == panel_columns) return uint8_t(byte - 128);
-  return nibble_of(k) % 2 ? byte >> 4 : byte & 15;
+  if (step.codes == Codes::bytes) return uint8_t(byte - 128);
+  if (step.codes == Codes::table4) return nibble_of(k) % 2 ? byte >> 4 : byte & 15;
+  return uint8_t((k % step.group % step.block < step.block / 2 ? byte & 15 : byte >> 4) - 8);
 }
 
 // Writes what the codes of a row in one group stand for.
 template <class T>
 void write_values(const QuantizedStep& step, const QuantizedSpec& spec, int64_t row, int64_t g, int64_t length, T* to) {
   const float scale = *scale_at(step, row, g);
-  const bool bytes = spec.codes == Codes::bytes;
-  const int64_t per_word = bytes ? 4 : 8;
   T scaled[16], all[8];
-  for (size_t code = 0; code < 16; ++code) put_rounded(spec.table[code] * scale, scaled[code]);
+  for (size_t code = 0; code < 16; ++code)
+    put_rounded((spec.codes == Codes::nibbles ? float(code) - 8 : spec.table[code]) * scale, scaled[code]);
   const uint8_t* at = code_at(step, row, g * step.group);
-  for (int64_t k = 0; k < length; k += step.block, at += step.block * step.k_bytes)
-    for (int64_t j = 0; j < std::min(step.block, length - k); j += per_word) {
-      uint32_t word;  // four bytes, or eight codes of four bits
-      std::memcpy(&word, at + j / per_word * tile_columns * 4, sizeof word);
-      if (bytes)
-        for (int64_t i = 0; i < 4; ++i) put_rounded(float(int(word >> 8 * i & 255) - 128) * scale, all[i]);
-      else
-        for (int64_t i = 0; i < 8; ++i) all[i] = scaled[word >> 4 * nibble_of(i) & 15];
-      std::memcpy(to + k + j, all, size_t(std::min(per_word, length - k - j)) * sizeof(T));
+  for (int64_t k = 0; k < length; k += step.block, at += step.block * step.k_bytes) {
+    const auto put = [&](int64_t j, int64_t count) {
+      std::memcpy(to + k + j, all, size_t(std::clamp<int64_t>(length - k - j, 0, count)) * sizeof(T));
+    };
+    const uint8_t* line = at;
+    const auto next_word = [&] {  // four bytes, or eight codes of four bits
+      uint32_t word;
+      std::memcpy(&word, line, sizeof word);
+      line += tile_columns * 4;
+      return word;
+    };
+    const auto halves = [&](uint32_t word, int shift) {
+      for (int64_t i = 0; i < 4; ++i) all[i] = scaled[word >> (8 * i + shift) & 15];
+    };
+    switch (spec.codes) {
+      case Codes::bytes:
+        for (int64_t j = 0; j < step.block; j += 4) {
+          const uint32_t word = next_word();
+          for (int64_t i = 0; i < 4; ++i) put_rounded(float(int(word >> 8 * i & 255) - 128) * scale, all[i]);
+          put(j, 4);
+        }
+        break;
+      case Codes::table4:
+        for (int64_t j = 0; j < step.block; j += 8) {
+          const uint32_t word = next_word();
+          for (int64_t i = 0; i < 8; ++i) all[i] = scaled[word >> 4 * nibble_of(i) & 15];
+          put(j, 8);
+        }
+        break;
+      case Codes::nibbles:
+        for (int64_t j = 0; j < step.block / 2; j += 4) {
+          const uint32_t word = next_word();
+          halves(word, 0), put(j, 4);
+          halves(word, 4), put(step.block / 2 + j, 4);
+        }
     }
+  }
 }
 
 // Writes the codes of a row, which lie side by side, 0 behind the last k.
 void put_row(const QuantizedStep& step, int64_t row, const uint8_t* codes) {
-  const bool bytes = step.k_bytes == panel_columns;
   const int64_t c = row % panel_columns, line = tile_columns * 4;
   const int64_t tile = tile_columns * step.block * step.k_bytes / panel_columns;
   for (int64_t g = 0; g < step.groups; ++g) {
@@ -86,22 +112,31 @@ void put_row(const QuantizedStep& step, int64_t row, const uint8_t* codes) {
                   c % tile_columns * 4;
     for (int64_t k = 0; k < step.length_of(g); k += step.block, to += step.block * step.k_bytes) {
       uint8_t* at = to;
-      for (int64_t j = 0; j < step.block; j += bytes ? 4 : 8, at += line, codes += bytes ? 4 : 8) {
-        if (bytes) {
-          for (int64_t i = 0; i < 4; ++i) at[i] = uint8_t(codes[i] + 128);
-          continue;
-        }
-        uint32_t all = 0;
-        for (int64_t i = 0; i < 8; ++i) all |= uint32_t(codes[i]) << 4 * nibble_of(i);
-        std::memcpy(at, &all, sizeof all);
+      switch (step.codes) {
+        case Codes::bytes:
+          for (int64_t j = 0; j < step.block; j += 4, at += line)
+            for (int64_t i = 0; i < 4; ++i) at[i] = uint8_t(codes[j + i] + 128);
+          break;
+        case Codes::table4:
+          for (int64_t j = 0; j < step.block; j += 8, at += line) {
+            uint32_t all = 0;
+            for (int64_t i = 0; i < 8; ++i) all |= uint32_t(codes[j + i]) << 4 * nibble_of(i);
+            std::memcpy(at, &all, sizeof all);
+          }
+          break;
+        case Codes::nibbles:
+          for (int64_t j = 0; j < step.block / 2; j += 4, at += line)
+            for (int64_t i = 0; i < 4; ++i)
+              at[i] = uint8_t((uint8_t(codes[j + i] + 8) & 15) | uint8_t(codes[j + step.block / 2 + i] + 8) << 4);
       }
+      codes += step.block;
     }
   }
 }
 
 // Sets every code that no element has, and its scale.
 void clear(const QuantizedStep& step, int64_t panel) {
-  const int fill = step.k_bytes == panel_columns ? 128 : 0;
+  const int fill = step.codes == Codes::bytes ? 128 : step.codes == Codes::nibbles ? 0x88 : 0;
   for (int64_t g = 0; g < step.groups; ++g) {
     uint8_t* const group = const_cast<uint8_t*>(step.group_at(panel, g));
     std::memset(group, 0, scale_bytes);
@@ -218,10 +253,10 @@ QuantizedWeight quantize(Executor& executor, Input from, int64_t n, int64_t k, c
   QuantizedWeight w(n, k, spec);
   const QuantizedStep step = layout_of(w);
   const bool bytes = spec.codes == Codes::bytes;
-  const float low = spec.table.front(), high = spec.table.back();
+  const CodeTable& table = spec.codes == Codes::nibbles ? q4_table() : spec.table;
+  const float low = table.front(), high = table.back();
   std::array<float, 15> between{};
-  for (size_t i = 0; i < between.size(); ++i)
-    between[i] = float((double(spec.table[i]) + double(spec.table[i + 1])) / 2);
+  for (size_t i = 0; i < between.size(); ++i) between[i] = float((double(table[i]) + double(table[i + 1])) / 2);
   executor.run(divide_up(n, panel_columns), [&](int64_t panel) {
     thread_local Scratch<uint8_t> codes_of_thread;
     thread_local Scratch<float> floats_of_thread;
@@ -242,6 +277,8 @@ QuantizedWeight quantize(Executor& executor, Input from, int64_t n, int64_t k, c
         else
           to_codes(x + begin, count, divisor, between, codes + begin);
       }
+      if (spec.codes == Codes::nibbles)
+        for (int64_t i = 0; i < k; ++i) codes[i] = uint8_t(codes[i] - 8);
       put_row(step, row, codes);
     }
   });
@@ -283,7 +320,7 @@ void products(Executor& executor, std::span<const JointPart<QuantizedWeight>> pa
   if (m == 0 || panels == 0) return;
   for (const auto& part : parts) executor.will_read(part.weight->data(), part.weight->bytes());
   const Loops& isa = loops();
-  const bool bytes = w.spec().codes == Codes::bytes;
+  const bool bytes = meets_bytes(w.spec().codes);
   QuantizedStep step = layout_of(w);
   const LeftSide left = left_of_codes(bytes, order, matrix_instructions(), m);
   const CodesShape shape{m, panels * panel_columns, step.padded_k, step.groups, bytes, left};

@@ -2,7 +2,8 @@
 //
 // Promise: like product.h's, a row of y has the same bits for any other rows, number of threads and instruction set. k
 // is cut into groups that share a scale. For one element of y:
-//   bytes   x is rounded to integers from -127 to 127, with one scale per row (max |x| / 127; a row below 2^-100
+//   bytes, nibbles
+//           x is rounded to integers from -127 to 127, with one scale per row (max |x| / 127; a row below 2^-100
 //           counts as zero, a row that is not finite becomes NaN). The sum within a group is exact; the groups are one
 //           chain of FMAs, sum x scale; the row's scale is applied last.
 //   codes   an element is table[code] x scale. Within a group table[code] x x is summed in the given order
@@ -23,7 +24,10 @@ using CodeTable = std::array<float, 16>;
 const CodeTable& nf4_table();
 const CodeTable& q4_table();
 
-enum class Codes : uint8_t { bytes, table4 };
+// nibbles: whole numbers from -8 to 7.
+enum class Codes : uint8_t { bytes, table4, nibbles };
+// Whether x is rounded to bytes, too.
+constexpr bool meets_bytes(Codes codes) { return codes != Codes::table4; }
 
 struct QuantizedSpec {
   Codes codes = Codes::bytes;
@@ -51,7 +55,7 @@ class QuantizedWeight {
   Buffer<uint8_t> data_;
 };
 
-// From codes [n, k] (bytes: int8_t, -127 to 127; table4: 0 to 15) and scales [n, groups].
+// From codes [n, k] (bytes: int8_t, -127 to 127; nibbles: int8_t, -8 to 7; table4: 0 to 15) and scales [n, groups].
 QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float* scales, int64_t n, int64_t k,
                            const QuantizedSpec& spec);
 // The inverse of pack_codes.
@@ -63,8 +67,8 @@ constexpr int64_t rows_of_panel = 32;
 QuantizedWeight rows_of(const QuantizedWeight& w, int64_t first, int64_t n);
 
 // Rounds row-major w to the nearest codes; ties go to the even integer (bytes) or to the lower entry of the table,
-// which must ascend. A group's scale is its largest magnitude over the table's (bytes: over 127), with the sign that
-// uses the longer side of the table.
+// which must ascend (nibbles: to the lower number, as with q4_table()). A group's scale is its largest magnitude over
+// the table's (bytes: over 127), with the sign that uses the longer side of the table.
 QuantizedWeight quantize(Executor& executor, Input w, int64_t n, int64_t k, const QuantizedSpec& spec);
 
 // w [n, k] = code x scale in fp32, rounded once if w is bf16.

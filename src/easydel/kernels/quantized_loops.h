@@ -98,18 +98,23 @@ struct ByteLoops {
       std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
       return ProductLoops<V>::write_rows(step.result, panel, first, rows, c);
     }
+    const bool nibbles = step.codes == Codes::nibbles;
+    alignas(64) uint8_t widened[piece * panel_columns];
     for (int64_t g = 0; g < step.groups; ++g) {
       const uint8_t* const scales = step.group_at(panel, g);
-      const int64_t length = step.length_of(g), k_step = rows <= block_rows ? length : piece;
-      for (int64_t k0 = 0; k0 < length; k0 += k_step)
+      const int64_t length = step.length_of(g), k_step = rows <= block_rows && !nibbles ? length : piece;
+      for (int64_t k0 = 0; k0 < length; k0 += k_step) {
+        const int64_t k = std::min(k_step, length - k0);
+        const uint8_t* codes = scales + scale_bytes + k0 * step.k_bytes;
+        if (nibbles) widen_nibbles(codes, step.block, k, widened), codes = widened;
         for (int64_t r = 0; r < rows; r += max_rows) {
           const int64_t count = std::min<int64_t>(max_rows, rows - r);
-          some_rows(count, step.x + (first + r) * step.padded_k + g * step.group + k0, step.padded_k,
-                    scales + scale_bytes + k0 * panel_columns, step.block, std::min(k_step, length - k0),
-                    sums + r * row_ints, k0 == 0);
+          some_rows(count, step.x + (first + r) * step.padded_k + g * step.group + k0, step.padded_k, codes, step.block,
+                    k, sums + r * row_ints, k0 == 0);
           if (k0 + k_step >= length)
             add_group<T>(step, panel, g, first + r, count, sums + r * row_ints, c + r * panel_columns);
         }
+      }
     }
   }
 

@@ -33,7 +33,7 @@ constexpr Row fixed(std::string_view name, int64_t group, int64_t bits) {
 
 // Alphabetical.
 constexpr std::array rows{Row{"8bit", Codes::bytes, 0},
-                          four_bits("a4q", 64, kernels::q4_table),
+                          Row{"a4q", Codes::nibbles, 64, kernels::q4_table, 4, 4, 4},
                           Row{"a8bit", Codes::bytes, 0},
                           Row{"a8q", Codes::bytes, 32},
                           Row{"affine", Codes::bytes, 64, nullptr, 2, 8, 4, 16},

@@ -66,16 +66,6 @@ Codes in_blocks(const Tensor& values, const Format& format, const CodeRule& rule
       tensor::executor(), made.codes.data(), made.scales.data(), values.size(0), values.size(1), format.spec));
 }
 
-// Integers of four bits in the layout of bytes, because their activations are bytes.
-Codes widened(const kernels::QuantizedWeight& four, int64_t group) {
-  std::vector<uint8_t> codes(size_t(four.n() * four.k()));
-  std::vector<float> scales(size_t(four.n() * four.groups()));
-  kernels::unpack_codes(tensor::executor(), four, codes.data(), scales.data());
-  for (uint8_t& code : codes) code = uint8_t(int(code) - 8);
-  return std::make_shared<kernels::QuantizedWeight>(kernels::pack_codes(
-      tensor::executor(), codes.data(), scales.data(), four.n(), four.k(), {kernels::Codes::bytes, group, {}}));
-}
-
 // Bytes whose activations stay plain.
 std::shared_ptr<const kernels::CodePanels> plain_bytes(const kernels::QuantizedWeight& weight) {
   const int64_t n = weight.n(), k = weight.k(), groups = weight.groups();
@@ -141,7 +131,6 @@ std::shared_ptr<const kernels::CodePanels> panels_of(const CodedWeight& weight, 
 
 Codes quantize(const Tensor& values, const Format& format) {
   const CodeRule rule = rule_of(format);
-  if (format.name == "a4q") return widened(*by_kernels(values, format.spec), format.spec.group);
   if (!is_made_here(rule)) return by_kernels(values, format.spec);
   check(fits_kernels(rule, values.size(1)), "quantize: kernels do not read ", format.name, " in rows of ",
         values.size(1));
@@ -188,7 +177,7 @@ WeightCodes codes_of(const ops::Matrix& matrix, const Format& format) {
 }
 
 Unpacked unpack(const kernels::QuantizedWeight& weight) {
-  const bool bytes = weight.spec().codes == kernels::Codes::bytes;
+  const bool bytes = kernels::meets_bytes(weight.spec().codes);
   const Tensor codes = at::empty({weight.n(), weight.k()}, at::TensorOptions().dtype(bytes ? at::kChar : at::kByte));
   const Tensor scales = at::empty({weight.n(), weight.groups()}, at::TensorOptions().dtype(at::kFloat));
   kernels::unpack_codes(tensor::executor(), weight, static_cast<uint8_t*>(codes.mutable_data_ptr()),
