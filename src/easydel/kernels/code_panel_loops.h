@@ -15,19 +15,15 @@ struct CodePanelLoops {
 
   // Panel `panel` as product_layout.h has it: fp32 or bf16.
   static void decode(const CodePanelsLayout& from, int64_t panel, DType dtype, void* to) {
-    switch (from.spec.codes) {
-      case PanelCodes::i8:
-        return decode_as(from, panel, dtype, to, Bytes<int8_t>());
-      case PanelCodes::u8:
-        return decode_as(from, panel, dtype, to, Bytes<uint8_t>());
-      case PanelCodes::e4m3:
-        return decode_as(from, panel, dtype, to, Bytes<e4m3>());
-      case PanelCodes::table4:
-        return decode_as(from, panel, dtype, to, Indices{V::table(from.spec.table.data())});
-    }
+    with_codes(from, [&](const auto& codes) {
+      if (is_scaled_only(from, dtype))
+        decode_groups<true>(from, panel, dtype, to, codes);
+      else
+        decode_groups<false>(from, panel, dtype, to, codes);
+    });
   }
 
- private:
+ protected:
   // Codes of pair `pair` of k from number `at` on; a number is column 2c or 2c + 1 of the pair: the even or the odd k.
   template <class T>
   struct Bytes {
@@ -46,34 +42,50 @@ struct CodePanelLoops {
     }
   };
 
+  // Calls work with what reads codes of the kind.
+  template <class Work>
+  static void with_codes(const CodePanelsLayout& from, const Work& work) {
+    switch (from.spec.codes) {
+      case PanelCodes::i8:
+        return work(Bytes<int8_t>());
+      case PanelCodes::u8:
+        return work(Bytes<uint8_t>());
+      case PanelCodes::e4m3:
+        return work(Bytes<e4m3>());
+      case PanelCodes::table4:
+        return work(Indices{V::table(from.spec.table.data())});
+    }
+  }
+
   // What follows from the head of a group, each number twice.
   struct Numbers {
     alignas(64) float scales[pair_numbers];
     alignas(64) float shifts[pair_numbers];
+
+    // Returns the group's codes.
+    const uint8_t* read(const CodePanelsLayout& from, const uint8_t* head) {
+      spread(head, from.numbers, scales);
+      if (from.spec.shift != PanelShift::none) spread(head + from.bytes_of_numbers(), from.numbers, shifts);
+      return head + from.bytes_of_head();
+    }
   };
 
-  template <class Codes>
-  static void decode_as(const CodePanelsLayout& from, int64_t panel, DType dtype, void* to, const Codes& codes) {
+  // Whether a value that is written as `dtype` is code x scale and nothing else.
+  static bool is_scaled_only(const CodePanelsLayout& from, DType dtype) {
     const CodePanelsSpec& spec = from.spec;
     const bool rounds = spec.rounding != ValueRounding::none && !(is_bf16(spec) && dtype == DType::bf16);
-    if (spec.shift != PanelShift::none || rounds || spec.factor != 1)
-      decode_groups<Codes, false>(from, panel, dtype, to, codes);
-    else
-      decode_groups<Codes, true>(from, panel, dtype, to, codes);
+    return spec.shift == PanelShift::none && !rounds && spec.factor == 1;
   }
   static bool is_bf16(const CodePanelsSpec& spec) { return spec.rounding == ValueRounding::bf16; }
 
-  template <class Codes, bool only_scales>
+  template <bool only_scales, class Codes>
   static void decode_groups(const CodePanelsLayout& from, int64_t panel, DType dtype, void* to, const Codes& codes) {
     const int64_t k = from.k, block = k / k_block * k_block;
     if (dtype == DType::bf16 && k % k_block != 0)
       std::memset(static_cast<bf16*>(to) + block * panel_columns, 0, k_block * panel_columns * sizeof(bf16));
     Numbers numbers;
     for (int64_t g = 0; g < from.groups; ++g) {
-      const uint8_t* at = from.group_at(panel, g);
-      spread(at, from.numbers, numbers.scales);
-      if (from.spec.shift != PanelShift::none) spread(at + from.bytes_of_numbers(), from.numbers, numbers.shifts);
-      at += from.bytes_of_head();
+      const uint8_t* at = numbers.read(from, from.group_at(panel, g));
       const int64_t begin = g * from.group, end = begin + from.length_of(g);
       for (int64_t k0 = begin; k0 < end; k0 += 2 * Codes::pairs, at += 2 * Codes::pairs * from.bytes_of_k()) {
         for (int64_t line = 0; line < Codes::pairs * 2 * from.bytes_of_k(); line += 64)

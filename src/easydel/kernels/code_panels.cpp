@@ -62,6 +62,34 @@ float value_of(const CodePanelsSpec& spec, uint8_t code) {
   __builtin_unreachable();
 }
 
+// The least size of code - zero that is not 0; 0: unknown.
+float least_code(const CodePanelsSpec& spec, const std::vector<float>& zeros) {
+  const auto is_whole = [](float x) { return std::nearbyint(x) == x && std::fabs(x) < 0x1p16f; };
+  if (spec.shift != PanelShift::none && !std::ranges::all_of(zeros, is_whole)) return 0;
+  if (spec.codes == PanelCodes::i8 || spec.codes == PanelCodes::u8) return 1;
+  if (spec.codes == PanelCodes::e4m3) return spec.shift == PanelShift::none ? 0x1p-9f : 0;
+  float least = INFINITY;
+  for (const float x : spec.table) {
+    if (spec.shift != PanelShift::none && !is_whole(x)) return 0;
+    if (x != 0) least = std::min(least, std::fabs(x));
+  }
+  return least;
+}
+
+bool has_normal_values(const CodePanelsLayout& layout, const std::vector<float>& scales,
+                       const std::vector<float>& shifts) {
+  constexpr float normal = 0x1p-120f, large = 0x1p120f;  // with room for what a value is multiplied by
+  const CodePanelsSpec& spec = layout.spec;
+  if (layout.k % spec.unit() != 0 || std::fabs(spec.factor) < 0x1p-20f || std::fabs(spec.factor) > 1) return false;
+  // Whole codes, and scales and offsets that are multiples of 2^-24: so are the values.
+  if (spec.shift == PanelShift::offsets)
+    return layout.numbers == PanelNumbers::f16 && least_code(spec, {}) > 0 &&
+           std::ranges::all_of(spec.table, [](float x) { return std::nearbyint(x) == x && std::fabs(x) < 256; });
+  const float least = least_code(spec, shifts) * std::fabs(spec.factor);
+  return std::ranges::all_of(
+      scales, [&](float x) { return x == 0 || (std::fabs(x) * least >= normal && std::fabs(x) < large / 512); });
+}
+
 }  // namespace
 
 CodePanels::CodePanels(Executor& executor, const PanelSource& from, int64_t n, int64_t k, const CodePanelsSpec& spec) {
@@ -84,6 +112,7 @@ CodePanels::CodePanels(Executor& executor, const PanelSource& from, int64_t n, i
     return std::ranges::all_of(scales, fits) && std::ranges::all_of(shifts, fits);
   };
   layout_.numbers = all(is_bf16) ? PanelNumbers::bf16 : all(is_half) ? PanelNumbers::f16 : PanelNumbers::f32;
+  layout_.is_normal = has_normal_values(layout_, scales, shifts);
   data_ = allocate<uint8_t>(bytes());
   layout_.data = data_.get();
   executor.run(divide_up(n, panel_columns), [&](int64_t panel) {

@@ -46,6 +46,8 @@ struct CodePanelsLayout {
   CodePanelsSpec spec;
   int64_t n = 0, k = 0, group = 0, groups = 0;
   PanelNumbers numbers = PanelNumbers::f32;
+  // Whether no value that is not zero is denormal, nor one on the way to it, and k is made of whole units.
+  bool is_normal = false;
   const uint8_t* data = nullptr;
 
   int64_t length_of(int64_t g) const { return std::min(group, round_up(k - g * group, spec.unit())); }

@@ -166,6 +166,21 @@ void pack_panel(const GroupWeights& w, int64_t group, int64_t panel, uint8_t* to
   loops().product.pack_panel({values, DType::f32, w.k}, count, w.k, 0, w.dtype, to);
 }
 
+// Whether few rows are multiplied by the codes themselves.
+bool reads_codes(const GroupWeights& w, const Piece& piece) {
+  constexpr int64_t max_rows = 4;
+  if (w.encoded.empty() || piece.shape.left != LeftSide::pairs || piece.step.m > max_rows) return false;
+  const CodePanels* const panels = panels_of(w.encoded[size_t(piece.group)]);
+  return panels && panels->layout().is_normal;
+}
+
+void multiply_codes(const GroupWeights& w, const Piece& piece, int64_t begin, int64_t end) {
+  const EncodedWeight& encoded = w.encoded[size_t(piece.group)];
+  const FlushDenormals flush;
+  loops().product.pairs.multiply_codes(panels_of(encoded)->layout(), encoded.first / panel_columns, piece.step, begin,
+                                       end - begin);
+}
+
 // Panels as products of their own; their right side is packed only for them.
 void multiply_unpacked(const GroupWeights& w, const Piece& piece, int64_t begin, int64_t end, int threads) {
   const int64_t per_call = piece.piece_plan.panels_per_call;
@@ -227,6 +242,7 @@ void grouped_product(Executor& executor, std::span<const int64_t> begin, const G
   work.multiply = [&](const Piece& piece, int64_t panel, int64_t end) {
     if (piece.plan.weight_in_place) return multiply_in_place(w, piece, panel, end, executor.size());
     if (piece.step.panels) return multiply_as_stored(piece, panel, end);
+    if (reads_codes(w, piece)) return multiply_codes(w, piece, panel, end);
     multiply_unpacked(w, piece, panel, end, executor.size());
   };
   run(executor, work);

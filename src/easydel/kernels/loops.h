@@ -51,6 +51,9 @@ struct Loops {
       // Panels of y = x W^T, all rows: step.panels are those of x, step.rows are the bf16 rows of W, in whole blocks of
       // 32 k.
       void (*multiply_weight_rows)(const ProductStep& step, int64_t panel, int64_t panels) = nullptr;
+      // Panels of y = x W^T, all rows, at most four, W in codes whose values are normal; its first panel is `before`.
+      void (*multiply_codes)(const CodePanelsLayout& w, int64_t before, const ProductStep& step, int64_t panel,
+                             int64_t panels) = nullptr;
     } pairs = {};
   } product;
 

@@ -15,6 +15,7 @@
 #include "easydel/kernels/attention_byte_loops.h"
 #include "easydel/kernels/attention_pair_loops.h"
 #include "easydel/kernels/code_pair_loops.h"
+#include "easydel/kernels/code_panel_pairs.h"
 #include "easydel/kernels/pair_loops.h"
 #include "easydel/kernels/pair_row_loops.h"
 #include "easydel/kernels/simd_avx512_bf16.h"
@@ -29,6 +30,7 @@ void add_pair_loops(Loops& all) {
   all.product.pack_pair_panels = PairLoops::pack_panels;
   all.product.pairs.multiply = PairLoops::multiply;
   all.product.pairs.multiply_weight_rows = PairRowLoops::multiply;
+  all.product.pairs.multiply_codes = CodePanelPairs::multiply;
   all.quantized.multiply_code_pairs = CodePairLoops::multiply;
   using Pairs = PairAttention<Avx512, Avx512Pairs>;
   all.attention.plain.pairs = Bf16AttentionLoops<Avx512, Pairs>::attend_chunk;
