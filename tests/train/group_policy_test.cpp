@@ -158,5 +158,54 @@ TEST(GroupPolicy, SavesWhenARewardFails) {
   EXPECT_TRUE(std::filesystem::exists(folder / "out/small/run-1/state.json"));
 }
 
+// The story model has 512 positions.
+TEST(GroupPolicy, RefusesPromptsAndCompletionsWithoutRoom) {
+  const test::TemporaryFolder folder;
+  const auto refused = [&](const std::string& keys) {
+    return test::replaced(test::refusal([&] { Trainer(run_of(folder.path(), keys)); }), folder.path().string(), "DIR");
+  };
+  EXPECT_EQ(refused("max_completion_length: 512"),
+            "trainer.max_completion_length: 512 new tokens leave no room for a prompt: the model has 512 positions\n"
+            "    give at most 511");
+  EXPECT_EQ(refused("max_prompt_length: 600"),
+            "trainer.max_prompt_length: prompts of 600 tokens leave no room for a completion: the model has 512 "
+            "positions\n    give at most 511");
+  std::string prompt = "Once upon a time";
+  while (prompt.size() < 4000) prompt += " there was a dog";
+  test::write_file(folder / "prompts.jsonl",
+                   "{\"prompt\": \"The cat\", \"answer\": 3}\n{\"prompt\": \"" + prompt + "\"}\n");
+  EXPECT_EQ(refused("max_completion_length: 8"),
+            "DIR/prompts.jsonl:2: a prompt of 512 tokens leaves no room for a completion: the model has 512 positions\n"
+            "    drop the row, or set trainer.max_prompt_length to at most 511");
+}
+
+TEST(GroupPolicy, RefusesAReferenceOfAnotherShape) {
+  const test::TemporaryFolder folder;
+  const auto refused = [&](const std::string& model) {
+    TrainerParts parts = run_of(folder.path(), "beta: 0.1");
+    const test::LogLines log;
+    parts.side.reference.model = models::load_model(model, {});
+    return test::refusal([&] { Trainer(std::move(parts)); });
+  };
+  const std::string remedy = "\n    give one of the same shape; without the section, it is the model as it starts";
+  EXPECT_EQ(refused(test::test_data("models/stories-half").string()),
+            "reference_model: it has 2 layers, and the trained model 5" + remedy);
+  Value config = parse_file(test::test_data("models/stories260K-hf") / "config.json");
+  config.set("intermediate_size", Value::integer(100));
+  test::write_file(folder / "narrow/config.json", to_json(config));
+  EXPECT_EQ(
+      refused((folder / "narrow").string()),
+      "reference_model: it has another shape than the trained model: model.layers.0.mlp.gate_proj.weight is [100, "
+      "64] instead of [172, 64]" +
+          remedy);
+  config.set("attention_bias", Value::boolean(true));
+  config.set("intermediate_size", Value::integer(172));
+  test::write_file(folder / "biased/config.json", to_json(config));
+  EXPECT_EQ(refused((folder / "biased").string()),
+            "reference_model: it has another shape than the trained model, which has no "
+            "model.layers.0.self_attn.o_proj.bias" +
+                remedy);
+}
+
 }  // namespace
 }  // namespace easydel::train

@@ -67,6 +67,15 @@ TEST(MethodConfigs, SayWhetherTheRunHasAReference) {
   for (const std::string name : {"sft", "orpo", "cpo", "gkd"}) EXPECT_FALSE(has(name)) << name;
 }
 
+TEST(MethodConfigs, AReferenceThatIsNotThereCannotMove) {
+  for (const std::string name : {"agentic_moshpit", "gfpo", "grpo", "gspo", "rloo", "rlvr", "sdpo"})
+    EXPECT_EQ(read("trainer_type: " + name + "\nbeta: 0\nsync_ref_model: true\n").problems,
+              "run.yaml:3:17: sync_ref_model: there is no reference model to move with beta: 0\n    give a beta "
+              "above 0, or leave it out\n1 problem in run.yaml; nothing was run.")
+        << name;
+  EXPECT_EQ(read("trainer_type: grpo\nbeta: 0\nsync_ref_model: false\n").problems, "");
+}
+
 TEST(MethodConfigs, AMethodReadsItsOwnKeysBesideTheCommonOnes) {
   const Read run =
       read("trainer_type: dpo\nbeta: 0.2\nlearning_rate: 1e-5\nloss_type: [sigmoid, sft]\nloss_weights: [1, 0.5]\n");

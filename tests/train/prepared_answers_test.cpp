@@ -162,6 +162,14 @@ TEST(PreparedAnswers, RowsThatNoMethodCanLearnFromAreRefused) {
             "a.jsonl:1: field 'completion' is empty\n    drop the row, or give it a text");
   EXPECT_EQ(refused("trainer_type: orpo", R"({"prompt": "", "chosen": "a", "rejected": "b"})"),
             "a.jsonl:1: field 'prompt' is empty\n    drop the row, or give it a text");
+  for (const std::string& empty : {std::string("chosen"), std::string("rejected")}) {
+    const std::string other = empty == "chosen" ? "rejected" : "chosen";
+    EXPECT_EQ(
+        refused("trainer_type: dpo", str(R"({"prompt": "a", ")", empty, R"(": "", ")", other, R"(": "b"})").c_str()),
+        str("a.jsonl:1: field '", empty, "' is empty\n    drop the row, or give it a text"));
+  }
+  EXPECT_EQ(refused("trainer_type: sft", R"({"prompt": "a", "completion": ""})"),
+            "a.jsonl:1: field 'completion' is empty\n    drop the row, or give it a text");
   EXPECT_EQ(refused("trainer_type: kto", R"({"prompt": "a"})"),
             "a.jsonl:1: the row has no field 'chosen'; it has: prompt\n"
             "    give prompt + chosen + rejected or prompt + completion + label, or name it with "

@@ -151,6 +151,8 @@ TEST(ProgramReward, ThatFailsSaysHow) {
                 "the name of one in PATH");
   EXPECT_EQ(program_refusal(shell("read a; echo broken >&2; exit 3")),
             where + ": ended with exit status 3 with 2 completions to judge\n    its last line was: broken");
+  EXPECT_EQ(program_refusal(shell("read a; echo '{\"id\": 0, \"reward\": 1}'; echo broken >&2; exit 3")),
+            where + ": ended with exit status 3 with 1 completions to judge\n    its last line was: broken");
   EXPECT_EQ(program_refusal(shell("kill -9 $$")),
             where + ": was ended by signal 9 with 2 completions to judge\n    it had not answered anything");
   EXPECT_EQ(program_refusal(shell("echo good; cat")),

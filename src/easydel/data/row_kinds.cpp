@@ -118,14 +118,20 @@ class Reader {
   }
 
  private:
-  // Of marked and stepwise answers and prompts to answer, which say nothing without a text. Pairs may have no prompt.
+  // Answers say nothing without a text, and neither do prompts to answer or whose answers are marked. Those of pairs
+  // and of plain answers may be missing.
   void refuse_empty(const TypedRow& row) const {
     const auto refuse_field = [&](const char* name, const Value& value) {
       if (is_empty(value)) refuse(row_.where, str("field '", name, "' is empty"), "drop the row, or give it a text");
     };
     if (row.kind == RowKind::prompt || row.kind == RowKind::unpaired || row.kind == RowKind::stepwise)
       refuse_field("prompt", row.prompt);
-    if (row.kind == RowKind::unpaired) refuse_field("completion", row.completion);
+    if (row.kind == RowKind::unpaired || row.kind == RowKind::prompt_completion)
+      refuse_field("completion", row.completion);
+    if (row.kind == RowKind::preference) {
+      refuse_field("chosen", row.chosen);
+      refuse_field("rejected", row.rejected);
+    }
   }
 
   // The text alone would teach the model to answer as if there were no picture.

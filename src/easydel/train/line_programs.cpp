@@ -134,7 +134,7 @@ class LineProgram {
     child_ = -1;
     const std::string how = WIFSIGNALED(status) ? str("was ended by signal ", WTERMSIG(status))
                                                 : str("ended with exit status ", WEXITSTATUS(status));
-    if (last_line_.empty()) last_line_ = last_error_;
+    if (!last_error_.empty()) last_line_ = last_error_;  // says why, which its last answer does not
     fail(str(how, " with ", open_, " ", questions_));
   }
 

@@ -165,6 +165,12 @@ void read_trainer(const Value& value, void* object, const std::string& path, con
   if (method->defaults) method->defaults(out.common);
   const std::shared_ptr<void> keys = method->make();
   config::read_sections(parts_of(out, *method, keys.get()), own, path, problems);
+  // The keys that weigh the reference and those that move it are parts of a section, which do not see each other.
+  const Value* const moves = own.find("sync_ref_model");
+  if (method->rollouts && method->has_reference && !method->has_reference(keys.get()) && moves &&
+      moves->as_bool().value_or(false))
+    problems.add(config::join_path(path, "sync_ref_model"), "there is no reference model to move with beta: 0",
+                 "give a beta above 0, or leave it out");
   out.common.trainer_type = method->name;
   out.own = keys;
 }

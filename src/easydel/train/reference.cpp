@@ -76,6 +76,24 @@ void keep_numbers(const fs::path& file, const std::string& fingerprint, std::vec
   weights::write_safetensors(file, {&out, 1}, {{"format", "pt"}, {"fingerprint", fingerprint}});
 }
 
+// The trained model may have more: adapters, heads.
+void refuse_other_shape(const models::Model& reference, const models::Model& trained) {
+  const char* const remedy = "give one of the same shape; without the section, it is the model as it starts";
+  for (const nn::Entry& entry : reference.parameters().entries()) {
+    const nn::Entry* const own = trained.parameters().find(entry.path);
+    if (!own)
+      refuse("reference_model", "it has another shape than the trained model, which has no " + entry.path, remedy);
+    if (own->shape != entry.shape)
+      refuse("reference_model",
+             easydel::str("it has another shape than the trained model: ", entry.path, " is ",
+                          at::IntArrayRef(entry.shape), " instead of ", at::IntArrayRef(own->shape)),
+             remedy);
+  }
+  if (reference.layers() != trained.layers())
+    refuse("reference_model", str("it has ", reference.layers(), " layers, and the trained model ", trained.layers()),
+           remedy);
+}
+
 }  // namespace
 
 Reference::Reference(const Setting& setting, std::optional<Following> following) : following_(following) {
@@ -90,9 +108,7 @@ Reference::Reference(const Setting& setting, std::optional<Following> following)
       refuse("reference_model",
              str("it has ", model_->vocabulary(), " tokens, and the trained model ", trained.vocabulary()),
              "give a reference with the same tokenizer; without the section, it is the model as it starts");
-    if (following_ && model_->parameters().entries().size() != trained.parameters().entries().size())
-      refuse("reference_model", "it has another shape than the trained model, so it cannot follow it",
-             "give a model of the same shape, or set trainer.sync_ref_model: false");
+    refuse_other_shape(*model_, trained);
   } else if (adapters_can_be_left_out(trained)) {
     model_ = setting.model;
     without_adapters_ = true;

@@ -20,6 +20,22 @@ void check_window(const RolloutKeys& rollouts, const TrainerConfig& common, int6
            "make one a multiple of the other");
 }
 
+// Prompts that leave no room are refused with their rows.
+void check_positions(const RolloutKeys& keys, int64_t positions) {
+  if (positions == 0) return;
+  if (keys.max_completion_length >= positions)
+    refuse("trainer.max_completion_length",
+           str(keys.max_completion_length, " new tokens leave no room for a prompt: the model has ", positions,
+               " positions"),
+           str("give at most ", positions - 1));
+  // The default is not the user's: it only cuts.
+  if (keys.max_prompt_length >= positions && keys.max_prompt_length != RolloutKeys().max_prompt_length)
+    refuse("trainer.max_prompt_length",
+           str("prompts of ", keys.max_prompt_length, " tokens leave no room for a completion: the model has ",
+               positions, " positions"),
+           str("give at most ", positions - 1));
+}
+
 // What else changes scores is not repeated when completions are learned.
 void check_importance(const RolloutKeys& keys, const models::Model* model) {
   generation::GenerationConfig other;
@@ -62,6 +78,7 @@ SamplingMethod::SamplingMethod(const Setting& setting, Keys keys)
     encoder_.emplace(tokenizer_, data::EncoderOptions{});
     check_window(keys_.rollouts, common_,
                  keys_.window.steps_per_generation.value_or(common_.gradient_accumulation_steps));
+    if (model_) check_positions(keys_.rollouts, model_->max_positions());
     if (is_truncated()) check_importance(keys_.rollouts, model_.get());
   }
   if (!keys_.reference || !setting.model) return;
@@ -84,6 +101,11 @@ data::Prepared SamplingMethod::prepare(const data::TypedRow& given) const {
     out.cut_tokens = int64_t(ids.size() - most);
     ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
   }
+  if (const int64_t positions = model_ ? model_->max_positions() : 0; positions > 0 && int64_t(ids.size()) >= positions)
+    refuse(row.where,
+           str("a prompt of ", ids.size(), " tokens leaves no room for a completion: the model has ", positions,
+               " positions"),
+           str("drop the row, or set trainer.max_prompt_length to at most ", positions - 1));
   data::Example& example = out.example.emplace();
   example.add_sequence(ids, std::vector<uint8_t>(ids.size(), 0));
   example.set({row_column, data::Column::Per::example,
