@@ -318,6 +318,19 @@ TEST(Examples, CompletionsBecomeWhatAProgramLikes) {
   EXPECT_GT(rise_of(example.values("reward")), 0.05);
 }
 
+TEST(Examples, CompletionsBecomeWhatARewardModelLikes) {
+  Example preferences, example;
+  const Ran first = preferences.run("16_reward.yaml", {});
+  ASSERT_EQ(first.status, 0) << first.err;
+  const Ran ran =
+      example.run("17_grpo_reward_model.yaml", {"reward_model.name_or_path=" + preferences.checkpoint().string()});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_GT(rise_of(example.values("reward")), 0.15);
+  const Value document = parse_yaml(read_file(source_root() / "examples/17_grpo_reward_model.yaml"));
+  EXPECT_EQ(fs::path(document.find("reward_model")->find("name_or_path")->scalar),
+            "runs/reward" / fs::relative(preferences.checkpoint(), preferences.folder / "out"));
+}
+
 TEST(Examples, TalkingWithAProgramRaisesItsRewards) {
   Example example;
   const Ran ran = example.run("21_episodes.yaml", {});
