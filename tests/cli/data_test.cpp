@@ -166,8 +166,9 @@ TEST_F(DataCommands, AScheduleOfWeightsChangesTheSharesOfTheRun) {
       << endless.err;
   const std::string steps = "trainer.max_training_steps=4";
   const test::Ran packed =
-      data({"order", "--steps", "1", "--set", informs, "--set", steps, "--set", "mixture.pack_tokens=true"});
-  EXPECT_NE(packed.err.find("packed rows have documents of several steps"), std::string::npos) << packed.err;
+      data({"order", "--steps", "1..4", "--set", informs, "--set", steps, "--set", "mixture.pack_tokens=true"});
+  EXPECT_TRUE(packed.out.starts_with("1\trows\t")) << packed.out << packed.err;
+  EXPECT_EQ(packed.out.substr(packed.out.rfind("\n4\t")).find("rows\t"), std::string::npos) << packed.out;
   const test::Ran ran = data({"order", "--steps", "1..4", "--set", informs, "--set", steps});
   EXPECT_EQ(ran.status, 0) << ran.err;
   std::map<std::string, int> seen;

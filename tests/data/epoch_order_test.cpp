@@ -165,6 +165,24 @@ TEST(EpochOrder, ALongerRunOfAScheduleBeginsAsAShorterOne) {
   }
 }
 
+// If each document is a row, they are those of a schedule without packing.
+TEST(EpochOrder, BlocksOfAScheduleAreDrawnOneAfterTheOther) {
+  for (const bool shuffled : {false, true}) {
+    WeightSchedule schedule = schedule_of(WeightInterpolation::linear, 16);
+    const auto want = epoch_of(EpochOrder({30, 7}, {true, 8, {}, {}, schedule}, shuffled, 9), 0);
+    schedule.is_packed = true;
+    const EpochOrder order({30, 7}, {true, 8, {}, {}, schedule}, shuffled, 9);
+    std::vector<int64_t> got, drawn;
+    while (got.size() < want.size()) {
+      const std::vector<int64_t> block = order.block(int64_t(got.size()) / 8, int64_t(got.size()) / 4, drawn);
+      got.insert(got.end(), block.begin(), block.end());
+    }
+    EXPECT_EQ(got, want);
+    EXPECT_EQ(drawn[0] + drawn[1], int64_t(want.size()));
+    EXPECT_THROW((void)order.at(0, 0), Bug) << "where it is depends on how documents are packed";
+  }
+}
+
 TEST(EpochOrder, AScheduleThatGivesABlockToSourcesWithoutRowsIsRefused) {
   try {
     const EpochOrder order({30, 0}, {true, 8, {}, {}, schedule_of(WeightInterpolation::step, 15)}, true, 9);

@@ -160,6 +160,30 @@ TEST_F(ExampleStreams, BadRowsEndTheRunOrAreSkipped) {
             std::string::npos);
 }
 
+TEST_F(ExampleStreams, CountOrLeaveOutWhatRepeatsEvaluationData) {
+  std::string text;
+  for (int i = 0; i < 20; ++i)
+    text += str("{\"text\": \"", i % 5 == 3 ? "w x y z" : "some other words", " ", i, "\"}\n");
+  test::write_file(folder_ / "a.jsonl", text);
+  test::write_file(folder_ / "held.jsonl", "{\"text\": \"v w x, Y z\"}\n");
+  DatasetOptions asked = streamed(options({"a.jsonl"}));
+  asked.shuffled = false;
+  std::set<std::string> fingerprints{build(asked).fingerprint()};
+  for (const bool drop : {false, true}) {
+    asked.decontamination = {4, drop, options({"held.jsonl"}).informs};
+    const Dataset set = build(asked);
+    EXPECT_EQ(std::ranges::count(epoch(set, 0, 6), "none"), drop ? 4 : 0);
+    EXPECT_EQ(set.report().contaminated, 4);
+    EXPECT_EQ(set.report().rows, drop ? 16 : 20);
+    EXPECT_EQ(set.look_at(3).has_value(), !drop);
+    EXPECT_EQ(set.report().contaminated, 4) << "to look at a row counts nothing";
+    fingerprints.insert(set.fingerprint());
+  }
+  test::write_file(folder_ / "held.jsonl", "{\"text\": \"u v w x\"}\n");
+  fingerprints.insert(build(asked).fingerprint());
+  EXPECT_EQ(fingerprints.size(), 4u);
+}
+
 TEST_F(ExampleStreams, RefuseWhatNeedsAllRows) {
   write("a.jsonl", 10);
   const std::string remedy = "\n    leave mixture.enable_caching out, or set mixture.tokenization.keep_in_memory: true";

@@ -126,6 +126,57 @@ TEST_F(PackedStreams, GoOnFromAnyPlaceAfterOneWindow) {
   }
 }
 
+// Shares go from the first source to the second within 20 updates of 4 rows.
+TEST_F(PackedStreams, FollowAScheduleOfWeightsByTheRowsBefore) {
+  write("a.jsonl", 90);
+  std::string text;
+  for (int i = 0; i < 41; ++i) text += "{\"text\": \"BBBBBBB\"}\n";
+  test::write_file(folder_ / "b.jsonl", text);
+  for (const bool shuffled : {true, false}) {
+    DatasetOptions plain = options({"a.jsonl", "b.jsonl"});
+    plain.shuffled = plain.shuffle_documents = shuffled;
+    plain.mixture = {true,
+                     16,
+                     StopStrategy::restart,
+                     {},
+                     {WeightInterpolation::linear, {{0, {1, 0}}, {20, {0, 1}}}, 4, 4 * 30, true}};
+    const Dataset memory = build(plain), stream = build(streamed(plain));
+    ASSERT_EQ(memory.size(), 4 * 30);
+    EXPECT_EQ(stream.size(), 4 * 30);
+    std::vector<PackedPlace> places{{}};
+    std::vector<Rows> updates;
+    Rows rows;
+    for (int step = 0; step < 30; ++step) {
+      places.push_back(places.back());
+      updates.push_back(texts_of(stream.packed_stream()->update(places.back(), 4)));
+      rows.insert(rows.end(), updates.back().begin(), updates.back().end());
+    }
+    ASSERT_EQ(rows, epochs_in_memory(memory, 1));
+    const auto second = [&](int first) {
+      int64_t count = 0;
+      for (int step = first; step < first + 5; ++step)
+        for (const std::string& row : updates[size_t(step)]) count += std::ranges::count(row, 'B');
+      return count;
+    };
+    EXPECT_EQ(second(0), 0) << "a block has the shares of the step at which it begins";
+    EXPECT_GT(second(12), 0);
+    EXPECT_EQ(second(25), 5 * 4 * 14) << "rows of two such documents";
+    for (const size_t step : {size_t{5}, size_t{17}, size_t{29}}) {
+      const Dataset resumed = build(streamed(plain, 1));
+      PackedPlace place = places[step];
+      EXPECT_EQ(texts_of(resumed.packed_stream()->update(place, 4)), updates[step]);
+      EXPECT_EQ(place, places[step + 1]);
+    }
+    DatasetOptions longer = plain;
+    longer.mixture.schedule.examples_in_run *= 2;
+    EXPECT_EQ(build(longer).fingerprint(), memory.fingerprint());
+    EXPECT_EQ(build(streamed(longer)).fingerprint(), stream.fingerprint());
+    rows = epochs_in_memory(build(longer), 1);
+    rows.resize(120);
+    EXPECT_EQ(rows, epochs_in_memory(memory, 1)) << "a longer run begins as a shorter one";
+  }
+}
+
 TEST_F(PackedStreams, AnUpdateEndsWithItsEpochAndAnEpochAfterSoManyUpdates) {
   write("a.jsonl", 60);
   const DatasetOptions asked = streamed(options({"a.jsonl"}));

@@ -80,6 +80,14 @@ TEST(PackedSource, GoesOnFromACursorAndBack) {
   EXPECT_THROW(far.step(1), Bug) << "where it begins is forgotten";
 }
 
+TEST(PackedSource, ACursorOfAScheduleKeepsWhatWasDrawn) {
+  const test::TemporaryFolder folder;
+  PackedSource source(packed(folder), 4, 1);
+  const std::string cursor = R"({"epoch": 0, "index": 12, "window": 1, "row": 2, "drawn": [7, 9]})";
+  source.go_to(3, parse_json(cursor));
+  EXPECT_EQ(to_json(source.cursor(3)), cursor);
+}
+
 TEST(PackedSource, ACursorOfOtherRowsIsRefused) {
   const test::TemporaryFolder folder;
   PackedSource source(packed(folder), 4, 1);

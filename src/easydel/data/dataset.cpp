@@ -80,6 +80,15 @@ std::string windows_of_packing(const DatasetOptions& options) { return str("pack
 
 }  // namespace
 
+int64_t DatasetOptions::documents_in_window() const {
+  if (packs_by_schedule()) return mixture.block_size;
+  return pack_window.value_or(stream ? default_pack_window_of_stream : default_pack_window);
+}
+
+std::vector<int64_t> DatasetOptions::packing_numbers() const {
+  return {int64_t(packing), row_length, documents_in_window(), int64_t(shuffle_documents), int64_t(seed)};
+}
+
 RowMistakes Prepared::all_mistakes() const {
   RowMistakes out = mistakes;
   if (learns_nothing()) out.add(RowMistake::nothing_learned);
@@ -135,7 +144,10 @@ Dataset::Dataset(const DatasetOptions& options, ReadExamples read)
   }
   tell(options, report_);
   ExampleDigest digest = examples_.digest();
-  if (packed_) packed_->add_to(digest);
+  if (options.packs_by_schedule())
+    for (const int64_t number : options.packing_numbers()) digest.add(uint64_t(number));  // a run may become longer
+  else if (packed_)
+    packed_->add_to(digest);
   fingerprint_ = digest.text();
   ::malloc_trim(0);  // gives the memory of what was read back to the system
 }
@@ -144,6 +156,16 @@ void Dataset::pack(const DatasetOptions& options, const EpochOrder& documents) {
   const int64_t window = options.documents_in_window();
   packed_.emplace(options.packing, options.row_length);
   std::vector<int64_t> ends, of_window;
+  if (options.packs_by_schedule()) {
+    const WeightSchedule& schedule = options.mixture.schedule;
+    for (std::vector<int64_t> drawn; packed_->size() < schedule.examples_in_run; ends.push_back(packed_->size()))
+      packed_->add(examples_,
+                   documents.block(int64_t(ends.size()), packed_->size() / schedule.examples_per_update, drawn),
+                   report_.packing);
+    packed_epochs_.emplace(std::move(ends), PackedOrder::endless(options.shuffled, options.seed),
+                           schedule.examples_in_run);
+    return;
+  }
   for (int64_t begin = 0; begin < documents.size(); begin += window) {
     of_window.clear();
     for (int64_t i = begin; i < std::min(begin + window, documents.size()); ++i)
@@ -163,7 +185,13 @@ Dataset::Dataset(const DatasetOptions& options, std::shared_ptr<ExampleStream> s
       fingerprint_(stream_->fingerprint()) {
   constexpr int64_t rows_to_look_at = 64;
   std::vector<int64_t> first;
-  for (int64_t i = 0; i < std::min(size(), rows_to_look_at); ++i) first.push_back(index(0, i));
+  if (options.packs_by_schedule()) {
+    std::vector<int64_t> drawn;
+    first = order_.block(0, 0, drawn);
+    if (int64_t(first.size()) > rows_to_look_at) first.resize(size_t(rows_to_look_at));
+  } else {
+    for (int64_t i = 0; i < std::min(size(), rows_to_look_at); ++i) first.push_back(index(0, i));
+  }
   announce(first, true);
   for (const int64_t row : first) {
     const std::optional<Example> example = find(row);
@@ -173,14 +201,17 @@ Dataset::Dataset(const DatasetOptions& options, std::shared_ptr<ExampleStream> s
     first_rows_.labels += example->labelled();
     first_rows_.longest = std::max(first_rows_.longest, int64_t(example->tokens.size()));
   }
-  DatasetReport seen = report();
-  stream_->forget_report();
-  if (first_rows_.rows == 0) refuse_empty(options, seen);
-  refuse_useless(options, seen);
+  first_report_ = report();
+  forget_report();
+  if (first_rows_.rows == 0) refuse_empty(options, first_report_);
+  refuse_useless(options, first_report_);
   if (options.packing != Packing::none) {
     packed_stream_ = std::make_shared<PackedStream>(stream_, options);
+    rows_of_packed_stream_ = std::max<int64_t>(1, tokens() / options.row_length);
+    if (options.packs_by_schedule()) rows_of_packed_stream_ = options.mixture.schedule.examples_in_run;
     first_rows_.longest = options.row_length;
-    if (packed_stream_->windows() > 1) windows_ += (windows_.empty() ? "" : " ") + windows_of_packing(options);
+    if (packed_stream_->windows() > 1 && !options.packs_by_schedule())
+      windows_ += (windows_.empty() ? "" : " ") + windows_of_packing(options);
   }
   log::info(options.section, ": ", counted(stream_->rows(), "row"),
             " will be read and tokenized while the run goes on; tokens of an epoch are estimated from the first ",
@@ -201,9 +232,13 @@ const DatasetReport& Dataset::report() const {
   return packed_stream_ ? packed_stream_->report() : stream_ ? stream_->report() : report_;
 }
 
+void Dataset::forget_report() {
+  if (stream_ && !packed_stream_) stream_->forget_report();
+}
+
 int64_t Dataset::size() const {
   if (packed_epochs_) return packed_epochs_->size();
-  return packed_stream_ ? std::max<int64_t>(1, tokens() / first_rows_.longest) : order_.size();
+  return packed_stream_ ? rows_of_packed_stream_ : order_.size();
 }
 
 int64_t Dataset::index(int64_t epoch, int64_t position) const {
@@ -219,6 +254,14 @@ std::optional<Example> Dataset::find(int64_t index) const {
   check(!packed_stream_, "a row by its number of rows that are not packed yet");
   if (stream_) return stream_->find(index);
   return at(index);
+}
+
+std::optional<Example> Dataset::look_at(int64_t index) const {
+  return stream_ && !packed_stream_ ? stream_->look_at(index) : std::optional(at(index));
+}
+
+void Dataset::check_skipped(int64_t count) const {
+  if (stream_) stream_->check_skipped(count);
 }
 
 Value DatasetReport::bad_rows() const {

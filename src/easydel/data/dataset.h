@@ -36,6 +36,7 @@ struct Prepared {
   RowMistakes mistakes = {};
   std::vector<int32_t> special = {};  // special tokens that are learned, each once
   bool is_image_alone = false;        // the row has images and no text
+  bool repeats_evaluation = false;    // noted by a stream that decontaminates
   bool learns_nothing() const { return !example && !too_long && further.empty() && !is_image_alone; }
   // With nothing_learned, if that is so.
   RowMistakes all_mistakes() const;
@@ -105,9 +106,12 @@ struct DatasetOptions {
   bool keep_origins = false;                       // keep where each row comes from, for Dataset::origins
   std::function<void(int64_t rows)> on_rows = {};  // called now and then with the number of rows prepared so far
 
-  int64_t documents_in_window() const {
-    return pack_window.value_or(stream ? default_pack_window_of_stream : default_pack_window);
+  // Documents that are packed together: with a schedule of weights, a block of the mixture.
+  int64_t documents_in_window() const;
+  bool packs_by_schedule() const {
+    return packing != Packing::none && mixture.on && informs.size() > 1 && mixture.schedule.is_packed;
   }
+  std::vector<int64_t> packing_numbers() const;  // that decide which documents go into which row
 };
 
 struct DatasetReport {
@@ -162,6 +166,10 @@ class Dataset {
   Example at(int64_t index) const;
   // The same, but nothing if the row of a stream has no example.
   std::optional<Example> find(int64_t index) const;
+  // Of a stream: the same without counting the row in the report; nothing if it is bad.
+  std::optional<Example> look_at(int64_t index) const;
+  // Of a stream whose rows several ranks share: UserError if all of them have skipped more bad rows than allowed.
+  void check_skipped(int64_t count) const;
   bool is_stream() const { return stream_ != nullptr; }
   // Of a stream whose rows are packed, where all its examples come from; null: another dataset.
   PackedStream* packed_stream() const { return packed_stream_.get(); }
@@ -184,6 +192,10 @@ class Dataset {
   const std::string& fingerprint() const { return fingerprint_; }
   // Of a stream: of the rows that it was asked for until now.
   const DatasetReport& report() const;
+  // What is said before the first step: of a stream, of its first rows.
+  const DatasetReport& first_report() const { return stream_ ? first_report_ : report_; }
+  // Of a stream: rows that were asked for to plan the run will be asked for again.
+  void forget_report();
   // With keep_origins: where each sequence of an example comes from. In rows packed as one stream only the first
   // document of each row is known.
   std::vector<RowOrigin> origins(const Example& example) const;
@@ -203,6 +215,7 @@ class Dataset {
 
   std::shared_ptr<ExampleStream> stream_;  // null: not a stream
   std::shared_ptr<PackedStream> packed_stream_;
+  int64_t rows_of_packed_stream_ = 0;  // in an epoch; an estimate unless a schedule of weights ends it
   std::string windows_;
   struct FirstRows {
     int64_t rows = 0, tokens = 0, labels = 0, longest = 0;
@@ -211,7 +224,7 @@ class Dataset {
   std::optional<PackedRows> packed_;
   std::optional<PackedEpochs> packed_epochs_;
   EpochOrder order_;
-  DatasetReport report_;
+  DatasetReport report_, first_report_;
   std::vector<RowOrigin> origins_;  // of the rows, which the column "row" numbers
   std::vector<Added> added_;
   bool repeats_ = false;  // an epoch has some examples more often than others

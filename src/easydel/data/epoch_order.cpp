@@ -22,7 +22,7 @@ EpochOrder::EpochOrder(std::vector<int64_t> sizes, BlockMixture mixture, bool sh
   mixture_.on = mixture_.on && sizes_.size() > 1 && size_ > 0;
   if (!mixture_.on) return;
   if (!mixture_.schedule.points.empty()) {
-    set_scheduled_blocks();
+    if (!mixture_.schedule.is_packed) set_scheduled_blocks();
     return;
   }
   if (mixture_.weights.empty()) mixture_.weights.assign(sizes_.size(), 1.0);
@@ -52,18 +52,38 @@ void EpochOrder::set_scheduled_blocks() {
   check(size_ > 0, "a schedule of weights for a run of ", size_, " examples");
   scheduled_.assign(sizes_.size(), 0);
   for (int64_t begin = 0; begin < size_; ++whole_blocks_) {
-    const int64_t step = begin / schedule.examples_per_update, before = begin;
-    const std::vector<int64_t> counts = counts_of_block(schedule.shares_at(step));
-    for (const int64_t count : counts) {
+    const int64_t step = begin / schedule.examples_per_update;
+    for (const int64_t count : counts_at(step)) {
       begin += count;
       scheduled_.push_back(scheduled_[scheduled_.size() - sizes_.size()] + count);
     }
-    if (begin == before)
-      refuse("mixture.mixture_weight_schedule",
-             str("the sources with weights at step ", step, " have no rows to train on"),
-             "give a source that has rows a weight above 0");
   }
   --whole_blocks_;
+}
+
+std::vector<int64_t> EpochOrder::counts_at(int64_t step) const {
+  std::vector<int64_t> counts = counts_of_block(mixture_.schedule.shares_at(step));
+  if (std::ranges::max(counts) == 0)
+    refuse("mixture.mixture_weight_schedule",
+           str("the sources with weights at step ", step, " have no rows to train on"),
+           "give a source that has rows a weight above 0");
+  return counts;
+}
+
+std::vector<int64_t> EpochOrder::block(int64_t number, int64_t step, std::vector<int64_t>& drawn) const {
+  check(mixture_.on && mixture_.schedule.is_packed, "a block of an order that has none of its own");
+  const std::vector<int64_t> counts = counts_at(step);
+  drawn.resize(sizes_.size(), 0);
+  const Permutation places(std::accumulate(counts.begin(), counts.end(), int64_t{0}),
+                           permutation_key(seed_, Use::block, {uint64_t(number)}));
+  std::vector<int64_t> out, next = drawn;
+  for (int64_t place = 0; place < std::accumulate(counts.begin(), counts.end(), int64_t{0}); ++place) {
+    Draw one{0, places.at(place)};
+    while (one.number >= counts[one.source]) one.number -= counts[one.source++];
+    out.push_back(own(0, one.source, shuffled_ ? drawn[one.source] + one.number : next[one.source]++));
+  }
+  for (size_t s = 0; s < counts.size(); ++s) drawn[s] += counts[s];
+  return out;
 }
 
 // The last block has as much of each source as of the one that ends the epoch, in proportion to their shares.
@@ -155,6 +175,7 @@ int64_t EpochOrder::mixed(int64_t epoch, int64_t position) const {
 
 int64_t EpochOrder::at(int64_t epoch, int64_t position) const {
   check(position >= 0 && position < size_, "place ", position, " of an epoch of ", size_);
+  check(!mixture_.on || !mixture_.schedule.is_packed, "a place of a schedule for packed rows");
   if (mixture_.on) return mixed(epoch, position);
   if (!shuffled_) return position;
   return WindowedOrder(size_, windows_[0], seed_, Use::epoch, {uint64_t(epoch)}).at(position);

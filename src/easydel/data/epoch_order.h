@@ -40,6 +40,9 @@ class EpochOrder {
   // The index of the example at a place of an epoch, in constant time; for one thread at a time.
   int64_t at(int64_t epoch, int64_t position) const;
   std::vector<int64_t> uses(int64_t epoch) const;  // how often an epoch has each example
+  // With a schedule for packed rows, where at() is a Bug: the examples of a block that begins at the step. `drawn`: how
+  // many of each source the blocks before it have, to which its own are added; empty: none.
+  std::vector<int64_t> block(int64_t number, int64_t step, std::vector<int64_t>& drawn) const;
 
  private:
   // Of the block mixture: how many examples of a source the blocks before `block` have.
@@ -47,6 +50,7 @@ class EpochOrder {
   int64_t before(int64_t block) const;  // of all sources
   int64_t block_of(int64_t position) const;
   std::vector<int64_t> counts_of_block(const std::vector<double>& weights) const;
+  std::vector<int64_t> counts_at(int64_t step) const;
   void set_scheduled_blocks();
   void set_blocks();
   int64_t own(int64_t epoch, size_t source, int64_t number) const;

@@ -18,12 +18,18 @@ constexpr const char* keep_all = "leave mixture.enable_caching out, or set mixtu
 
 // What needs all rows before the first of them is used.
 void refuse_what_needs_all(const DatasetOptions& options) {
-  const char* const what = options.deduplicate       ? "mixture.deduplicate"
-                           : options.decontamination ? "mixture.decontaminate"
-                                                     : nullptr;
-  if (what)
-    refuse("mixture.enable_caching", str(what, " of rows that are read while the run goes on is not built yet"),
+  if (options.deduplicate)
+    refuse("mixture.enable_caching", "mixture.deduplicate of rows that are read while the run goes on is not built yet",
            keep_all);
+}
+
+Prepare noting_repeats(const Prepare& prepare, const std::shared_ptr<const WordRuns>& evaluated) {
+  if (!evaluated) return prepare;
+  return [=](const TypedRow& row) {
+    Prepared out = prepare(row);
+    out.repeats_evaluation = evaluated->shares(row);
+    return out;
+  };
 }
 
 // What the informs do to their rows. Names and files do not count: where the rows are does.
@@ -44,9 +50,7 @@ std::string description_of(const DatasetOptions& options) {
   if (options.tokenize_callback) out.set("tokenize_callback", Value::text(code_digest(*options.tokenize_callback)));
   if (options.packing != Packing::none) {
     Value& packing = out.set("packing", Value::list());  // which documents go into which row
-    for (const int64_t number : {int64_t(options.packing), options.row_length, options.documents_in_window(),
-                                 int64_t(options.shuffle_documents), int64_t(options.seed)})
-      packing.items.push_back(Value::integer(number));
+    for (const int64_t number : options.packing_numbers()) packing.items.push_back(Value::integer(number));
   }
   return to_json(out) + "\n";
 }
@@ -54,7 +58,9 @@ std::string description_of(const DatasetOptions& options) {
 }  // namespace
 
 ExampleStream::ExampleStream(DatasetOptions options, Prepare prepare)
-    : options_(std::move(options)), prepare_(std::move(prepare)) {
+    : options_(std::move(options)),
+      evaluated_(options_.decontamination ? evaluated_words(options_) : nullptr),
+      prepare_(noting_repeats(prepare, evaluated_)) {
   refuse_what_needs_all(options_);
   const StreamOptions& keys = *options_.stream;
   RowIndices indices(keys.cache.empty() ? keys.cache : keys.cache / "rows");
@@ -65,6 +71,7 @@ ExampleStream::ExampleStream(DatasetOptions options, Prepare prepare)
     groups.back().push_back(i);
   }
   std::string description = description_of(options_), windows;
+  if (evaluated_) description += str("without ", options_.decontamination->drop, " ", evaluated_->digest(), "\n");
   for (const std::vector<size_t>& informs : groups) {
     NumberedRows& rows = *sources_.emplace_back(std::make_unique<NumberedRows>(options_, informs, prepare_, indices));
     begins_.push_back(sizes_.empty() ? 0 : begins_.back() + sizes_.back());
@@ -208,12 +215,33 @@ std::optional<Example> ExampleStream::find(int64_t row) {
   if (!made->prepared.further.empty())
     refuse(made->row.where, "makes several examples, and rows that are read while the run goes on may have one each",
            keep_all);
+  if (made->prepared.repeats_evaluation) {
+    const bool drops = options_.decontamination->drop;
+    if (++report_.contaminated <= int64_t(named_skipped_rows))
+      log::warning(made->row.where, ": shares ", options_.decontamination->words,
+                   " words in a row with evaluation data", drops ? " and is left out" : "");
+    if (drops) return std::nullopt;
+  }
   note(*made);
   if (!made->prepared.example) return std::nullopt;
   if (options_.keep_origins)
     made->prepared.example->set(
         {row_column, Column::Per::sequence, std::vector<int64_t>(made->prepared.example->lengths.size(), row)});
   return std::move(made->prepared.example);
+}
+
+std::optional<Example> ExampleStream::look_at(int64_t row) {
+  const auto [source, number] = place_of(row);
+  std::optional<PreparedRow> made = source->at(number);
+  if (!made || made->error || (made->prepared.repeats_evaluation && options_.decontamination->drop))
+    return std::nullopt;
+  return std::move(made->prepared.example);
+}
+
+void ExampleStream::check_skipped(int64_t count) const {
+  if (options_.bad_rows.most && count > *options_.bad_rows.most)
+    refuse("mixture.max_bad_rows", str("all ranks together have skipped ", counted(count, "bad row")),
+           "`easydel data check` lists all bad rows; repair them, or raise mixture.max_bad_rows");
 }
 
 std::optional<StreamOptions> stream_options(const MixtureConfig& mixture) {

@@ -30,6 +30,8 @@ class ExampleStream {
   const std::string& fingerprint() const { return fingerprint_; }
   // As Dataset's.
   std::optional<Example> find(int64_t row);
+  std::optional<Example> look_at(int64_t row);
+  void check_skipped(int64_t count) const;
   void announce(std::span<const int64_t> rows, bool anew);
   RowOrigin origin(int64_t row);
   const DatasetReport& report() const { return report_; }
@@ -50,6 +52,7 @@ class ExampleStream {
   void note(const PreparedRow& row);
 
   const DatasetOptions options_;
+  const std::shared_ptr<const WordRuns> evaluated_;  // null: rows are not compared with evaluation data
   const Prepare prepare_;
   std::vector<std::unique_ptr<NumberedRows>> sources_;  // of a mixture one for each inform, else one
   std::vector<int64_t> sizes_, begins_;

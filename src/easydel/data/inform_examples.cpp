@@ -180,6 +180,8 @@ class InformExamples {
   int64_t row_ = 0;  // of the inform, from 0: the next one
 };
 
+}  // namespace
+
 std::shared_ptr<const WordRuns> evaluated_words(const DatasetOptions& options) {
   DatasetOptions evaluation = options;
   evaluation.informs = options.decontamination->against;
@@ -194,8 +196,6 @@ std::shared_ptr<const WordRuns> evaluated_words(const DatasetOptions& options) {
     });
   return out;
 }
-
-}  // namespace
 
 Value document_of(const DatasetReport& report) {
   Value out = Value::map();

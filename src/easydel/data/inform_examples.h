@@ -28,6 +28,9 @@ class ExampleTarget {
 void read_examples(const DatasetOptions& options, const Prepare& prepare, ExampleTarget& target, ReadExamples& out,
                    const Value& place = {});
 
+// The words of the evaluation data that the options' decontamination compares with.
+std::shared_ptr<const WordRuns> evaluated_words(const DatasetOptions& options);
+
 // One inform alone, without a word in the log. Returns the number of its examples.
 int64_t read_inform(const DatasetOptions& options, size_t index, const Prepare& prepare, ExampleTarget& target,
                     ReadExamples& out);

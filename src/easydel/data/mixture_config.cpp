@@ -65,6 +65,8 @@ void settle_schedule(const MixtureConfig& mixture, const SourceNames& names, con
     keys.no_effect("mixture_weights", "mixture_weight_schedule has the weights of each step");
   if (mixture.stop_strategy != StopStrategy::restart)
     keys.no_effect("stop_strategy", "with mixture_weight_schedule sources restart until the run ends");
+  if (mixture.pack_window)
+    keys.no_effect("pack_window", "with mixture_weight_schedule the documents of a block are packed together");
   if (schedule.points.empty())
     return keys.refuse(key, "has no points", "give points: [{step: 0, weights: {...}}, ...]");
   for (size_t i = 0; i < schedule.points.size(); ++i) {

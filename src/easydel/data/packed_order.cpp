@@ -8,7 +8,7 @@
 namespace easydel::data {
 
 int64_t PackedOrder::window(int64_t epoch, int64_t place) const {
-  if (!shuffled_ || windows_ == 1) return place;
+  if (!shuffled_ || !shuffles_windows_ || windows_ == 1) return place;
   return Permutation(windows_, permutation_key(seed_, Use::pack_window, {uint64_t(epoch)})).at(place);
 }
 
@@ -18,9 +18,9 @@ int64_t PackedOrder::row(int64_t epoch, int64_t window, int64_t rows, int64_t pl
   return Permutation(rows, windows_ == 1 ? key : permutation_key(key, Use::window, {uint64_t(window)})).at(place);
 }
 
-PackedEpochs::PackedEpochs(std::vector<int64_t> ends, bool shuffled, uint64_t seed)
-    : ends_(std::move(ends)), order_(int64_t(ends_.size()), shuffled, seed) {
-  check(!ends_.empty(), "packed rows without a window");
+PackedEpochs::PackedEpochs(std::vector<int64_t> ends, const PackedOrder& order, int64_t size)
+    : ends_(std::move(ends)), order_(order), size_(size) {
+  check(!ends_.empty() && size_ <= ends_.back(), "an epoch of ", size_, " packed rows");
 }
 
 int64_t PackedEpochs::at(int64_t epoch, int64_t position) const {
@@ -28,7 +28,7 @@ int64_t PackedEpochs::at(int64_t epoch, int64_t position) const {
   if (epoch != epoch_) {
     epoch_ends_.clear();
     int64_t rows = 0;
-    for (int64_t place = 0; place < order_.windows(); ++place) {
+    for (int64_t place = 0; place < int64_t(ends_.size()); ++place) {
       const int64_t window = order_.window(epoch, place);
       epoch_ends_.push_back(rows += ends_[size_t(window)] - begin_of(window));
     }

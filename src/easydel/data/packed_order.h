@@ -16,6 +16,12 @@ inline constexpr int64_t default_pack_window_of_stream = int64_t{1} << 14;  // w
 class PackedOrder {
  public:
   PackedOrder(int64_t windows, bool shuffled, uint64_t seed) : windows_(windows), shuffled_(shuffled), seed_(seed) {}
+  // Windows one after the other, without an end.
+  static PackedOrder endless(bool shuffled, uint64_t seed) {
+    PackedOrder out(INT64_MAX, shuffled, seed);
+    out.shuffles_windows_ = false;
+    return out;
+  }
   int64_t windows() const { return windows_; }
   // Which window comes at a place of an epoch.
   int64_t window(int64_t epoch, int64_t place) const;
@@ -24,16 +30,18 @@ class PackedOrder {
 
  private:
   int64_t windows_;
-  bool shuffled_;
+  bool shuffled_, shuffles_windows_ = true;
   uint64_t seed_;
 };
 
 // The same if all windows are packed: then every place of an epoch is known.
 class PackedEpochs {
  public:
-  // `ends`: after each window, how many rows it and those before it have.
-  PackedEpochs(std::vector<int64_t> ends, bool shuffled, uint64_t seed);
-  int64_t size() const { return ends_.back(); }
+  // `ends`: after each window, how many rows it and those before it have. `size`: of an epoch, at most all of them.
+  PackedEpochs(std::vector<int64_t> ends, const PackedOrder& order, int64_t size);
+  PackedEpochs(const std::vector<int64_t>& ends, bool shuffled, uint64_t seed)
+      : PackedEpochs(ends, PackedOrder(int64_t(ends.size()), shuffled, seed), ends.back()) {}
+  int64_t size() const { return size_; }
   // The row, numbered through all windows, at a place of an epoch; for one thread at a time.
   int64_t at(int64_t epoch, int64_t position) const;
 
@@ -42,6 +50,7 @@ class PackedEpochs {
 
   std::vector<int64_t> ends_;
   PackedOrder order_;
+  int64_t size_;
   // Of one epoch: how many rows the windows up to each place have.
   mutable int64_t epoch_ = -1;
   mutable std::vector<int64_t> epoch_ends_;

@@ -12,8 +12,11 @@ PackedStream::PackedStream(std::shared_ptr<ExampleStream> stream, const DatasetO
       packing_(options.packing),
       row_length_(options.row_length),
       window_documents_(options.documents_in_window()),
+      scheduled_update_(options.packs_by_schedule() ? options.mixture.schedule.examples_per_update : 0),
       documents_(stream_->order()),
-      order_((documents_.size() + window_documents_ - 1) / window_documents_, options.shuffled, options.seed) {}
+      order_(scheduled_update_ > 0 ? PackedOrder::endless(options.shuffled, options.seed)
+                                   : PackedOrder((documents_.size() + window_documents_ - 1) / window_documents_,
+                                                 options.shuffled, options.seed)) {}
 
 PackedStream::~PackedStream() { stop(); }
 
@@ -26,25 +29,28 @@ void PackedStream::stop() {
 }
 
 // Null: it was stopped.
-std::unique_ptr<PackedStream::Window> PackedStream::made(int64_t number) {
-  constexpr int64_t rows_together = 256;  // so that no more than twice as many are kept as texts
+std::unique_ptr<PackedStream::Window> PackedStream::made(int64_t number, int64_t rows, std::vector<int64_t> drawn) {
+  constexpr size_t rows_together = 256;  // so that no more than twice as many are kept as texts
   auto out = std::make_unique<Window>();
   out->number = number;
-  const int64_t begin = number * window_documents_, end = std::min(begin + window_documents_, documents_.size());
-  std::vector<int64_t> now, next;
-  const auto announce = [&](int64_t first) {
-    next.clear();
-    for (int64_t i = first; i < std::min(first + rows_together, end); ++i) next.push_back(documents_.at(0, i));
-    stream_->announce(next, first == begin);
+  std::vector<int64_t> asked;
+  if (scheduled_update_ > 0) {
+    asked = documents_.block(number, rows / scheduled_update_, drawn);
+    out->drawn = std::move(drawn);
+  } else {
+    const int64_t begin = number * window_documents_;
+    for (int64_t i = begin; i < std::min(begin + window_documents_, documents_.size()); ++i)
+      asked.push_back(documents_.at(0, i));
+  }
+  const auto announce = [&](size_t first) {
+    const size_t begin = std::min(first, asked.size()), end = std::min(first + rows_together, asked.size());
+    stream_->announce(std::span(asked).subspan(begin, end - begin), first == 0);
   };
-  announce(begin);
-  for (int64_t first = begin; first < end; first += rows_together) {
-    std::swap(now, next);
-    announce(first + rows_together);
-    for (const int64_t row : now) {
-      if (stops_) return nullptr;
-      if (const std::optional<Example> example = stream_->find(row)) out->documents.add(*example);
-    }
+  announce(0);
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (stops_) return nullptr;
+    if (i % rows_together == 0) announce(i + rows_together);
+    if (const std::optional<Example> example = stream_->find(asked[i])) out->documents.add(*example);
   }
   out->documents.finish();
   out->report = stream_->report();
@@ -65,7 +71,7 @@ const PackedStream::Window& PackedStream::window_at(const PackedPlace& place) {
   if (!current_ || current_->number != number) {
     if (ahead_number_ != number) stop();
     current_.reset();  // its memory is for the next one
-    current_ = ahead_.valid() ? ahead_.get() : made(number);
+    current_ = ahead_.valid() ? ahead_.get() : made(number, place.rows - place.row, place.drawn);
     ahead_number_ = -1;
     const PackingReport packing = std::exchange(report_, current_->report).packing;
     report_.packing.add(packing);
@@ -73,7 +79,9 @@ const PackedStream::Window& PackedStream::window_at(const PackedPlace& place) {
   const int64_t next = next_window(place);
   if (next != number && !ahead_.valid()) {
     ahead_number_ = next;
-    ahead_ = std::async(std::launch::async, [this, next] { return made(next); });
+    // With a schedule, windows come in their order, so the rows before the next one are known.
+    const int64_t rows = place.rows - place.row + current_->rows->size();
+    ahead_ = std::async(std::launch::async, [=, this, drawn = current_->drawn] { return made(next, rows, drawn); });
   }
   return *current_;
 }
@@ -93,7 +101,7 @@ std::vector<Example> PackedStream::update(PackedPlace& place, int64_t count, int
     }
     const Window& window = window_at(place);
     if (place.row == window.rows->size()) {
-      ++place.window, place.row = 0;
+      ++place.window, place.row = 0, place.drawn = window.drawn;
       continue;
     }
     const int64_t row = order_.row(place.epoch, window.number, window.rows->size(), place.row++);

@@ -21,6 +21,8 @@ struct PackedPlace {
   int64_t rows = 0;    // of the epoch that came before
   int64_t window = 0;  // place of the window in the epoch
   int64_t row = 0;     // place in the window
+  // With a schedule of weights: how many documents of each source the windows before this one have.
+  std::vector<int64_t> drawn = {};
   bool operator==(const PackedPlace&) const = default;
 };
 
@@ -41,19 +43,22 @@ class PackedStream {
  private:
   struct Window {
     int64_t number = 0;
+    std::vector<int64_t> drawn;  // as PackedPlace's, of the window after it
     ExampleBlocks documents;
     std::optional<PackedRows> rows;
     DatasetReport report;  // of the stream at its end
   };
   const Window& window_at(const PackedPlace& place);
-  std::unique_ptr<Window> made(int64_t number);
+  // `rows`: before the window.
+  std::unique_ptr<Window> made(int64_t number, int64_t rows, std::vector<int64_t> drawn);
   void stop();
   int64_t next_window(const PackedPlace& place) const;
 
   const std::shared_ptr<ExampleStream> stream_;
   const Packing packing_;
   const int64_t row_length_, window_documents_;
-  const EpochOrder documents_;  // in the order of the first epoch, which all epochs pack
+  const int64_t scheduled_update_;  // rows of an update, if a schedule of weights decides the windows; else 0
+  const EpochOrder documents_;      // in the order of the first epoch, which all epochs pack
   const PackedOrder order_;
   DatasetReport report_;
   std::unique_ptr<Window> current_;

@@ -78,4 +78,10 @@ bool WordRuns::shares(const TypedRow& row) const {
   return std::ranges::any_of(runs_of(row), [&](uint64_t run) { return runs_.contains(run); });
 }
 
+uint64_t WordRuns::digest() const {
+  uint64_t out = uint64_t(count_);
+  for (const uint64_t run : runs_) out += run;  // they have no order
+  return out;
+}
+
 }  // namespace easydel::data

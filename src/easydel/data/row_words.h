@@ -23,6 +23,7 @@ class WordRuns {
   void add(const TypedRow& row);
   bool shares(const TypedRow& row) const;  // whether the row has one of the runs
   size_t size() const { return runs_.size(); }
+  uint64_t digest() const;  // of all runs; equal for equal ones
 
  private:
   std::vector<uint64_t> runs_of(const TypedRow& row) const;

@@ -22,6 +22,9 @@ struct WeightSchedule {
   std::vector<WeightPoint> points;  // by rising steps; empty: there is no schedule
   int64_t examples_per_update = 1;  // decides the step at which a block begins
   int64_t examples_in_run = 0;      // length of the one epoch that such a mixture has
+  // Examples are packed rows of a block's documents. So the step at which a block begins is known once those before it
+  // are packed.
+  bool is_packed = false;
 
   // The sources' shares of the step, which add up to 1. Before the first point they are those of the first one, after
   // the last point those of the last one.

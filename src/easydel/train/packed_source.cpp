@@ -15,6 +15,7 @@ constexpr std::array<std::pair<const char*, int64_t data::PackedPlace::*>, 4> cu
      {"index", &data::PackedPlace::rows},
      {"window", &data::PackedPlace::window},
      {"row", &data::PackedPlace::row}}};
+constexpr const char* drawn_key = "drawn";
 
 }  // namespace
 
@@ -53,6 +54,9 @@ Value PackedSource::cursor(int64_t step) const {
   check(begin != begins_.end(), "the cursor of step ", step, ", which is not the next one");
   Value out = Value::map();
   for (const auto& [name, member] : cursor_keys) out.set(name, Value::integer(begin->second.*member));
+  if (begin->second.drawn.empty()) return out;
+  Value& drawn = out.set(drawn_key, Value::list());
+  for (const int64_t count : begin->second.drawn) drawn.items.push_back(Value::integer(count));
   return out;
 }
 
@@ -66,6 +70,8 @@ void PackedSource::go_to(int64_t step, const Value& cursor) {
              "name another save_directory or model_name, or set resume_if_possible: false to start anew");
     place.*member = *given;
   }
+  if (const Value* const drawn = cursor.find(drawn_key))
+    for (const Value& count : drawn->items) place.drawn.push_back(count.as_int().value_or(0));
   begins_ = {{step, place}};
 }
 

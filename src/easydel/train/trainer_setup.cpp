@@ -72,9 +72,6 @@ data::WeightSchedule weight_schedule(const TrainerConfig& common, const data::Mi
                                      const data::DatasetOptions& options) {
   const std::string where = "mixture.mixture_weight_schedule";
   if (!common.max_training_steps) refuse(where, "needs to know how long the run is", "set trainer.max_training_steps");
-  if (options.packing != data::Packing::none)
-    refuse(where, "packed rows have documents of several steps, so their shares cannot be kept",
-           "leave packing out, or give mixture_weights");
   if (common.per_epoch_training_steps)
     refuse(where, "makes the run one epoch",
            "leave trainer.per_epoch_training_steps out; max_training_steps ends the run");
@@ -87,6 +84,7 @@ data::WeightSchedule weight_schedule(const TrainerConfig& common, const data::Mi
   }
   out.examples_per_update = common.total_batch_size;
   out.examples_in_run = *common.max_training_steps * common.total_batch_size;
+  out.is_packed = options.packing != data::Packing::none;
   return out;
 }
 
@@ -342,7 +340,7 @@ void Trainer::make_plan() {
     plan.tokens = training_->tokens();
     plan.labels = training_->labels();
     plan.longest = training_->longest();
-    const data::DatasetReport& report = training_->report();
+    const data::DatasetReport& report = training_->first_report();
     plan.mistakes = report.mistakes.lines(report.rows);
     if (plan.labels > 0 && parts_.model->task() == models::Task::causal_lm)
       if (std::string line = data::never_stops(end_tokens(parts_.model->folder(), *parts_.tokenizer), report.special,
@@ -445,6 +443,7 @@ void Trainer::begin(std::optional<Transformation> tx) {
       refuse(parts_.model->folder().string(), str(broken, " holds values that are not finite (NaN or infinity)"),
              "the model cannot be trained; fetch it again");
   plan_memory();
+  if (training_) training_->forget_report();
 }
 
 }  // namespace easydel::train
