@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
+#include "easydel/base/document.h"
 #include "easydel/base/names.h"
 #include "support/data.h"
 
@@ -74,6 +76,32 @@ TEST_F(StreamedRows, ArePackedIntoTheRowsOfMemory) {
     EXPECT_EQ(std::ranges::count(shown("mixture.streaming=false"), '\n'), 2);
     EXPECT_EQ(shown("mixture.prefetch_workers=2"), shown("mixture.streaming=false"));
   }
+}
+
+// Each rank prepares its own part of an update, and what it has skipped counts for all.
+TEST_F(StreamedRows, BadOnesOfAllRanksAreCountedOnce) {
+  std::string rows = test::read_file(folder_ / "rows.jsonl");
+  for (int i = 0; i < 60; ++i)
+    if (i % 7 == 2)
+      rows = test::replaced(rows, str("{\"text\": \"One day, Max saw ", i, " "), str("nonsense ", i, " "));
+  test::write_file(folder_ / "rows.jsonl", rows);
+  const std::vector<std::string> keys{"mixture.on_bad_row=skip"};
+  for (const int ranks : {1, 2}) {
+    const std::string name = str("ranks-", ranks);
+    trained(name, keys, 10, ranks);
+    const Value state = parse_file(folder_ / "out" / name / "run-10/state.json");
+    const Value* const bad = state.find("bad_rows");
+    ASSERT_TRUE(bad) << to_json(state);
+    EXPECT_EQ(bad->find("count")->scalar, "9");
+    std::set<std::string> named;
+    for (const Value& row : bad->find("first")->items) named.insert(row.scalar);
+    EXPECT_EQ(named.size(), 9u);
+  }
+}
+
+TEST_F(StreamedRows, ThePlanSpeaksOfTheFirstRows) {
+  const test::Ran ran = program({"run", "run.yaml"}, {"trainer.max_training_steps=1"});
+  EXPECT_EQ(ran.err.find("mistakes"), std::string::npos) << ran.err << "every row ends in </s>";
 }
 
 TEST_F(StreamedRows, ArePackedForARunOfKnownLength) {

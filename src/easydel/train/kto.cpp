@@ -46,6 +46,7 @@ class Kto final : public Method {
     return batch;
   }
 
+  bool needs_neighbours() const override { return needs_divergence(); }
   // Each example gets a second sequence: its prompt with the answer of the example before it.
   Batch collate_part(std::span<const data::Example* const> whole, size_t begin, size_t end) const override {
     const bool recorded = begin < end && whole[begin]->lengths.size() > 1;

@@ -130,7 +130,10 @@ class Method {
     return rows;
   }
   virtual Batch collate(std::span<const data::Example* const> examples) const = 0;
-  // A rank's part [begin, end) of a whole micro-batch, for methods whose examples depend on their neighbours.
+  // Whether examples depend on their neighbours in the micro-batch. Then each rank makes all of them, and
+  // collate_part() has the whole micro-batch; else only this rank's part.
+  virtual bool needs_neighbours() const { return false; }
+  // A rank's part [begin, end) of a micro-batch.
   virtual Batch collate_part(std::span<const data::Example* const> whole, size_t begin, size_t end) const {
     return collate(whole.subspan(begin, end - begin));
   }

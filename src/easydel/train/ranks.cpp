@@ -11,6 +11,7 @@
 
 #include "easydel/collective/autograd.h"
 #include "easydel/nn/shards.h"
+#include "easydel/train/joint_error.h"
 
 namespace easydel::train {
 namespace {
@@ -34,6 +35,31 @@ void Ranks::sum(std::span<double> values) const {
 }
 
 void Ranks::sum_all(std::span<double> values) const { reduce(team_->all(), values, collective::Reduce::sum); }
+
+std::vector<std::vector<double>> Ranks::of_parts(std::span<const double> values) const {
+  const collective::Group group = team_->group(mesh::batch_axes());
+  const std::vector<double> own(values.begin(), values.end());
+  if (group.alone()) return {own};
+  const Tensor all = group.all_gather(at::tensor(at::ArrayRef<double>(own), at::kDouble), 0);
+  std::vector<std::vector<double>> out;
+  for (const auto* first = all.const_data_ptr<double>(); int64_t(out.size()) < group.size(); first += own.size())
+    out.emplace_back(first, first + own.size());
+  return out;
+}
+
+std::vector<std::string> Ranks::of_parts(const std::string& text) const {
+  const double size = double(text.size());
+  std::vector<std::vector<double>> sizes = of_parts({&size, 1});
+  const auto longest = size_t(std::ranges::max(sizes)[0]);
+  std::vector<double> bytes(text.begin(), text.end());
+  bytes.resize(longest);
+  std::vector<std::string> out;
+  for (const std::vector<double>& one : of_parts(bytes))
+    out.emplace_back(one.begin(), one.begin() + std::ptrdiff_t(sizes[out.size()][0]));
+  return out;
+}
+
+void Ranks::together(const std::function<void()>& work) const { train::together(team_->all(), work); }
 
 Tensor Ranks::sum_of_parts(const Tensor& x) const {
   const collective::Group group = team_->group(mesh::batch_axes());

@@ -101,6 +101,29 @@ Trainer::RankBatch Trainer::rank_batch_of(const MicroBatch& micro) const {
   return part;
 }
 
+// `micro`: of source_->part().
+Trainer::RankBatch Trainer::rank_batch_of(const RankExamples& own, size_t micro) const {
+  RankBatch part;
+  part.first_token = own.first_token, part.tokens = own.tokens;
+  part.batch = method_->collate_part(own.examples, 0, own.examples.size());
+  if (ranks_.parts() > 1 && !(part.batch.weight > 0)) {
+    const data::Example* const lent = &source_->lent(micro);
+    part.batch = method_->collate_part({&lent, 1}, 0, 1);
+    part.share = 0;
+  }
+  return part;
+}
+
+std::vector<Trainer::RankBatch> Trainer::rank_batches_of(int64_t step) const {
+  std::vector<RankBatch> out;
+  if (method_->needs_neighbours()) {
+    for (const MicroBatch& micro : source_->step(step)) out.push_back(rank_batch_of(micro));
+    return out;
+  }
+  for (const RankExamples& own : source_->part(step, ranks_)) out.push_back(rank_batch_of(own, out.size()));
+  return out;
+}
+
 Loss Trainer::loss_of(const RankBatch& part, Forwarding how, double mean_share) const {
   RouterWatch routers(*parts_.model, router_losses_);
   how.routers = &routers;
@@ -117,11 +140,10 @@ Loss Trainer::loss_of(const RankBatch& part, Forwarding how, double mean_share) 
 
 // One update: the losses of all micro-batches and ranks, divided by the weight of all of them.
 std::optional<Trainer::StepResult> Trainer::update(int64_t step, bool metrics, const Stop& stop) {
-  std::vector<RankBatch> parts;
+  const std::vector<RankBatch> parts = rank_batches_of(step);
   StepResult result;
   double totals[4] = {0, 0, 0, 0};  // weight, tokens, examples, parts
-  for (const MicroBatch& micro : source_->step(step)) {
-    const RankBatch& part = parts.emplace_back(rank_batch_of(micro));
+  for (const RankBatch& part : parts) {
     totals[0] += part.share * part.batch.weight;
     totals[1] += part.share * double(part.batch.size());
     totals[2] += part.share * double(part.batch.examples);
@@ -311,11 +333,26 @@ RunState Trainer::state_at(int64_t step) const {
   state.order_class = order();
   state.method = method_->state().document;
   state.document = document();
-  if (training_) state.bad_rows = training_->report().bad_rows();
+  if (training_) state.bad_rows = bad_rows();
   state.has_optimizer = config().save_optimizer_state;
   state.history = history_;
   state.history->best_model = best_->state();
   return state;
+}
+
+// On several ranks each one has counted those of its own part of a stream.
+Value Trainer::bad_rows() const {
+  const data::DatasetReport& own = training_->report();
+  if (!training_->is_stream() || training_->packed_stream() || ranks_.parts() == 1) return own.bad_rows();
+  data::DatasetReport all;
+  for (const std::string& text : ranks_.of_parts(to_json(own.bad_rows()))) {
+    const Value rows = parse_json(text, "bad rows of a rank");
+    if (!rows.is_map()) continue;
+    all.skipped += rows.find("count")->as_int().value_or(0);
+    for (const Value& row : rows.find("first")->items)
+      if (all.skipped_rows.size() < data::named_skipped_rows) all.skipped_rows.push_back(row.scalar);
+  }
+  return all.bad_rows();
 }
 
 void Trainer::save(int64_t step) {

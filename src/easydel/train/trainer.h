@@ -128,6 +128,8 @@ class Trainer {
   void resume();
   Forwarding forwarding(bool training) const;
   RankBatch rank_batch_of(const MicroBatch& micro) const;
+  RankBatch rank_batch_of(const RankExamples& own, size_t micro) const;
+  std::vector<RankBatch> rank_batches_of(int64_t step) const;
   // mean_share: what a mean over the part counts in the loss's sum.
   Loss loss_of(const RankBatch& part, Forwarding how, double mean_share) const;
   // Nothing: it was stopped between two micro-batches, and nothing has changed.
@@ -138,6 +140,7 @@ class Trainer {
   // Those of the trained parameters, if they are due. Collective; `events` is null on all ranks but one.
   void add_weight_histograms(int64_t step, EventFile* events) const;
   bool is_due(int64_t step, std::optional<int64_t> interval) const;
+  Value bad_rows() const;  // for a checkpoint; collective
   void save(int64_t step);
   // The state before a step whose loss was not finite: kept under a name that no run resumes from. Empty: there is
   // nothing to keep.
