@@ -80,6 +80,8 @@ class Trial:
         parser.add_argument("--program", default=os.environ.get("EASYDEL_PROGRAM", str(ROOT / "build/bin/easydel")))
         parser.add_argument("--method", choices=sorted(METHODS), help="a run of this method instead of sft")
         parser.add_argument("--lora", default="", help="the section lora of the run: \"{r: 4, use_dora: true}\"")
+        parser.add_argument("--mixture", default="", help="more keys of the mixture, without braces; {folder} is the "
+                            "run's: \"enable_caching: false, cache_min_bytes: 0, cache_dir: {folder}/cache\"")
         for names, options in extra:
             parser.add_argument(*names, **options)
         self.options = parser.parse_args()
@@ -105,6 +107,8 @@ class Trial:
             (folder / "reward.py").write_text(REWARD)
             config = config.replace(".txt}", ".jsonl}").replace(
                 "trainer: {", "trainer: {" + keys.format(folder=folder) + ", ") + sections.format(model=model)
+        for key in self.options.mixture.format(folder=folder).split(", ") if self.options.mixture else ():
+            config = config.replace("mixture:\n", f"mixture:\n  {key}\n")
         if self.options.lora:
             config += f"lora: {self.options.lora}\n"
         (folder / "run.yaml").write_text(config)
