@@ -184,6 +184,14 @@ bool has_marks(const Value& messages) {
       messages.items, [](const Value& message) { return mark_of(message).has_value() || has_marked_parts(message); });
 }
 
+bool has_effect(const Value& messages) {
+  return std::ranges::any_of(messages.items, [](const Value& message) {
+    if (mark_of(message).value_or(1) != 1) return true;
+    const Value* const parts = parts_of(message);
+    return parts && std::ranges::any_of(parts->items, [](const Value& part) { return mark_of(part).value_or(1) != 1; });
+  });
+}
+
 Value without_part_marks(const Value& messages) {
   Value out = messages;
   for (Value& message : out.items) {

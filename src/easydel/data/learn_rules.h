@@ -20,6 +20,9 @@ struct LearnRules {
 
 // Whether a message, or a part of its content, says `train`, `weight` or `loss_weight`.
 bool has_marks(const Value& messages);
+// Whether one of them says something else than that it is learned with weight 1. UserError, without a place: a mark is
+// not a boolean or a weight from 0.
+bool has_effect(const Value& messages);
 // The messages as templates read them: contents of text parts with marks are joined to one text.
 Value without_part_marks(const Value& messages);
 

@@ -17,7 +17,8 @@ struct BaseTrainerConfig {
   static constexpr MethodFacts facts{
       .rows = {data::RowKind::text, data::RowKind::messages, data::RowKind::prompt_completion, data::RowKind::labelled,
                data::RowKind::tokens},
-      .token_loss = true};
+      .token_loss = true,
+      .weighs = true};
 
   static constexpr auto doc =
       "The loss of the model's own task (`model.task`, else that of its files), as transformers' Trainer has it: the "

@@ -18,6 +18,17 @@ std::vector<int32_t> prompt_of(const data::Example& example, int64_t most) {
   return {end - static_cast<std::ptrdiff_t>(kept), end};
 }
 
+// Gives a sampled answer the weight of the one that the data have, which is a message: that of its first label. All
+// examples of a dataset have weights, or none has.
+void take_weight(data::Example& sampled, const data::Example& example) {
+  const data::Column* const weights = example.find(data::loss_weights);
+  if (!weights) return;
+  const auto first = std::ranges::find_if(example.labels, [](int32_t label) { return label != data::no_label; });
+  const auto& of_labels = std::get<std::vector<float>>(weights->values);
+  const float weight = first == example.labels.end() ? 1 : of_labels[size_t(first - example.labels.begin())];
+  sampled.set({data::loss_weights, data::Column::Per::token, std::vector<float>(sampled.tokens.size(), weight)});
+}
+
 }  // namespace
 
 void set_end_tokens(generation::GenerationConfig& config, const models::Model& model,
@@ -67,8 +78,10 @@ std::vector<data::Example> completed(std::span<const data::Example* const> examp
   const std::vector<Sample> completions = sampler.sample(prompts, options.generation);
   const auto each = size_t(options.generation.num_return_sequences);
   std::vector<data::Example> out;
-  for (size_t i = 0; i < completions.size(); ++i)
+  for (size_t i = 0; i < completions.size(); ++i) {
     out.push_back(learned_example(prompts[i / each].prompt, completions[i].ids));
+    take_weight(out.back(), *examples[i / each]);
+  }
   return out;
 }
 

@@ -36,6 +36,7 @@ struct DistillationConfig {
 
   static constexpr MethodFacts facts{
       .rows = {data::RowKind::text, data::RowKind::messages, data::RowKind::prompt_completion},
+      .weighs = true,
       .teacher = SideModelUse::required,
       .saves = data::sequence_columns};
   DataKeys data_keys() const { return {.text_field = dataset_text_field}; }

@@ -41,6 +41,7 @@ struct GkdConfig {
   static constexpr MethodFacts facts{
       .rows = {data::RowKind::text, data::RowKind::messages, data::RowKind::prompt_completion},
       .samples = true,
+      .weighs = true,
       .teacher = SideModelUse::required,
       .saves = data::sequence_columns};
   DataKeys data_keys() const { return {.text_field = sft.dataset_text_field}; }

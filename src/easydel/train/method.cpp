@@ -70,8 +70,30 @@ data::Prepared prepared(const Method& method, const data::TypedRow& row) {
 
 }  // namespace
 
+namespace {
+
+// Marks of messages would be ignored, and a mask that is not applied teaches what was to be left out.
+void refuse_weights(const data::TypedRow& row, const MethodConfig& config) {
+  const auto is_weighted = [](const Value& messages) { return messages.is_list() && data::has_effect(messages); };
+  const bool in_messages = is_weighted(row.text) || is_weighted(row.prompt) || is_weighted(row.completion) ||
+                           is_weighted(row.chosen) || is_weighted(row.rejected);
+  if (row.weight == 1 && !in_messages) return;
+  std::vector<std::string> others;
+  for (const MethodConfig& other : method_configs())
+    if (other.facts.weighs) others.emplace_back(other.name);
+  refuse(row.where,
+         str(in_messages ? "a message has a weight or train: false, which trainer_type "
+                         : "the row has a weight, which trainer_type ",
+             config.name, " does not use"),
+         str(in_messages ? "leave it out" : "leave the inform's weight_field out",
+             "; weights are for trainer_type: ", join(others, ", ")));
+}
+
+}  // namespace
+
 data::Prepare preparation(const Method& method, const MethodConfig& config) {
   return [&method, &config](const data::TypedRow& row) {
+    if (!config.facts.weighs) refuse_weights(row, config);
     if (config.facts.rows.has(row.kind)) return prepared(method, row);
     std::vector<std::string> others;
     for (const MethodConfig& other : method_configs())

@@ -27,6 +27,7 @@ struct MethodFacts {
   bool samples = false;     // generates its own completions while it trains: Method::source receives a sampler
   bool columns = false;     // rows keep their other fields: data::TypedRow::columns
   bool token_loss = false;  // the keys of trainer.loss_config that shape a token's loss have an effect
+  bool weighs = false;      // weights of rows, messages and parts count in its loss; other methods refuse them
   SideModelUse reference = SideModelUse::none;  // the section reference_model; without it, the model as it starts
   SideModelUse teacher = SideModelUse::none;    // teacher_model
   SideModelUse reward = SideModelUse::none;     // reward_model, one of Setting's rewards

@@ -30,6 +30,7 @@ struct OnPolicyDistillationConfig {
 
   static constexpr MethodFacts facts{.rows = {data::RowKind::messages, data::RowKind::prompt_completion},
                                      .samples = true,
+                                     .weighs = true,
                                      .teacher = SideModelUse::required};
 
   void check_sizes(const ModelSizes& model, const ModelSizes* teacher) const {

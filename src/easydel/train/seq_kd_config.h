@@ -14,6 +14,7 @@ struct SeqKdConfig {
 
   static constexpr MethodFacts facts{.rows = {data::RowKind::messages, data::RowKind::prompt_completion},
                                      .samples = true,
+                                     .weighs = true,
                                      .teacher = SideModelUse::required};
 
   static config::Section section() {

@@ -39,6 +39,7 @@ struct SftConfig {
       .rows = {data::RowKind::text, data::RowKind::messages, data::RowKind::prompt_completion, data::RowKind::tokens},
       .packs = true,
       .token_loss = true,
+      .weighs = true,
       .saves = data::sequence_columns};
   DataKeys data_keys() const { return {dataset_text_field, packing, eval_packing, packing_strategy}; }
 
