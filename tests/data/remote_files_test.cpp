@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "data/web_server.h"
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/data/dataset.h"
@@ -20,44 +21,6 @@ namespace easydel::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-class WebServer {
- public:
-  explicit WebServer(const fs::path& folder) : log_(folder / "log") {
-    test::write_file(log_, "");
-    int in[2], out[2];
-    check(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0, "pipe");
-    const std::string script = (test::source_root() / "tests/hub/web_server.py").string();
-    const std::string served = (folder / "served").string();
-    child_ = fork();
-    if (child_ == 0) {
-      dup2(in[0], 0);
-      dup2(out[1], 1);
-      execlp("python3", "python3", script.c_str(), served.c_str(), log_.c_str(), nullptr);
-      _exit(127);
-    }
-    close(in[0]);
-    close(out[1]);
-    stdin_ = in[1];
-    for (char c = 0; ::read(out[0], &c, 1) == 1 && c != '\n';) port_ += c;
-    close(out[0]);
-  }
-  ~WebServer() {
-    close(stdin_);
-    kill(child_, SIGTERM);
-    waitpid(child_, nullptr, 0);
-  }
-  bool started() const { return !port_.empty(); }
-  std::string address() const { return "http://127.0.0.1:" + port_; }
-  std::string log() const { return test::read_file(log_); }
-  void forget() const { test::write_file(log_, ""); }
-
- private:
-  fs::path log_;
-  pid_t child_ = -1;
-  int stdin_ = -1;
-  std::string port_;
-};
 
 class RemoteFiles : public testing::Test {
  protected:
@@ -178,10 +141,6 @@ TEST_F(RemoteFiles, RefuseWhatIsNotRead) {
   EXPECT_EQ(refused("hf://datasets/owner/name"),
             "data_files: 'hf://datasets/owner/name' names no file of a dataset\n"
             "    write hf://datasets/owner/name/file.jsonl; for a whole dataset give type: owner/name");
-  options_.keeps = false;
-  EXPECT_EQ(refused(url("rows")),
-            "data_files: reading 'http://HOST/data/rows.jsonl' without keeping a copy is not built yet\n"
-            "    leave mixture.cache_remote_files out, or set it to true");
 }
 
 }  // namespace

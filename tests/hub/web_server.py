@@ -2,13 +2,14 @@
 
 Arguments: FOLDER LOG. A file's name asks for misbehaviour: "broken..." ends half-way at the first try, "busy..." answers
 503 twice, "once429..." answers 429 once, "secret..." wants the token "open", "whole..." knows no ranges, "changing..." is another file after each
-interruption, "headless..." takes no HEAD. The log gets a line for each request: method, path, range, If-Range.
+interruption, "headless..." takes no HEAD, "slow..." sends little by little. The log gets a line for each request: method, path, range, If-Range.
 """
 import hashlib
 import os
 import socket
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 ROOT, LOG = sys.argv[1:3]
@@ -53,20 +54,33 @@ class Web(BaseHTTPRequestHandler):
         if name.startswith("changing") and tries.get((name, "GET"), 0) > 1:
             data = data.replace(b"a", b"b")
         etag = '"' + hashlib.sha1(data).hexdigest() + '"'
-        begin = 0
-        if self.headers.get("Range") and not name.startswith("whole"):
-            begin = int(self.headers["Range"].split("=")[1].split("-")[0])
+        begin, end = 0, len(data)
+        has_range = "Range" in self.headers and not name.startswith("whole")
+        if has_range:
+            first, last = self.headers["Range"].split("=")[1].split("-")
+            begin, end = int(first), min(int(last) + 1, end) if last else end
             if self.headers.get("If-Range", etag) != etag and not name.startswith("changing"):
-                begin = 0
-        self.send_response(206 if begin else 200)
+                begin, end, has_range = 0, len(data), False
+        if has_range and begin >= len(data):
+            self.send_response(416)
+            self.send_header("Content-Range", f"bytes */{len(data)}")
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
+        self.send_response(206 if has_range else 200)
         self.send_header("ETag", etag)
-        if begin:
-            self.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
-        self.send_header("Content-Length", str(len(data) - begin))
+        if has_range:
+            self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(data)}")
+        self.send_header("Content-Length", str(end - begin))
         self.end_headers()
         if self.command == "HEAD":
             return None
-        data = data[begin:]
+        data = data[begin:end]
+        if name.startswith("slow"):
+            for at in range(0, len(data), 1000):
+                self.wfile.write(data[at : at + 1000])
+                self.wfile.flush()
+                time.sleep(0.002)
+            return None
         if name.startswith(("broken", "changing", "whole")) and tries[key] == 1:
             self.wfile.write(data[: len(data) // 2])
             self.wfile.flush()

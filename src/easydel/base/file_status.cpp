@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "easydel/base/file_operations.h"
+#include "easydel/base/ranged_file.h"
 
 namespace easydel::files {
 namespace {
@@ -59,6 +60,7 @@ bool is_same(const fs::path& one, const fs::path& other) {
 }
 
 uint64_t size(const fs::path& path) {
+  if (const auto elsewhere = ranged(path)) return elsewhere->size();
   struct stat status = {};
   if (!look(path, status)) detail::fail(path, "open", ENOENT);
   return uint64_t(status.st_size);

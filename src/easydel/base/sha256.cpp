@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "easydel/base/file_operations.h"
+#include "easydel/base/ranged_file.h"
 
 namespace easydel::files {
 namespace {
@@ -67,6 +68,13 @@ std::string sha256(std::string_view bytes) {
 }
 
 std::string sha256_of_file(const fs::path& path) {
+  if (const auto elsewhere = ranged(path)) {
+    Sha256 hash;
+    std::vector<char> piece(size_t{1} << 20);
+    for (uint64_t at = 0; const size_t got = elsewhere->read(at, piece.data(), piece.size()); at += got)
+      hash.add(piece.data(), got);
+    return hash.hex();
+  }
   const detail::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file < 0) detail::fail(path, "read", errno);
   Sha256 hash;

@@ -1,5 +1,6 @@
 #include "easydel/columnar/batches.h"
 
+#include <arrow/buffer.h>
 #include <arrow/io/file.h>
 #include <arrow/io/memory.h>
 #include <arrow/ipc/reader.h>
@@ -8,6 +9,7 @@
 #include <arrow/type.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
+#include <parquet/exception.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 #include <unistd.h>
@@ -18,6 +20,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/ranged_file.h"
 
 namespace easydel::columnar {
 namespace {
@@ -31,8 +34,60 @@ arrow::MemoryPool* pool() {
   return &one;
 }
 
+// What reading elsewhere fails with, on its way through Arrow.
+class ReadFailure final : public arrow::StatusDetail {
+ public:
+  explicit ReadFailure(UserError error) : error(std::move(error)) {}
+  const char* type_id() const override { return "easydel::ReadFailure"; }
+  std::string ToString() const override { return error.headline(); }
+  const UserError error;
+};
+
+// A file that is read by ranges.
+class RangedSource final : public arrow::io::RandomAccessFile {
+ public:
+  explicit RangedSource(std::shared_ptr<files::RangedFile> file) : file_(std::move(file)) {}
+  arrow::Status Close() override { return closed_ = true, arrow::Status::OK(); }
+  bool closed() const override { return closed_; }
+  arrow::Result<int64_t> Tell() const override { return at_; }
+  arrow::Status Seek(int64_t position) override { return at_ = position, arrow::Status::OK(); }
+  arrow::Result<int64_t> GetSize() override { return int64_t(file_->size()); }
+  arrow::Result<int64_t> ReadAt(int64_t from, int64_t bytes, void* to) override {
+    try {
+      return int64_t(file_->read(uint64_t(from), static_cast<char*>(to), size_t(bytes)));
+    } catch (const UserError& error) {
+      return arrow::Status(arrow::StatusCode::IOError, error.headline(), std::make_shared<ReadFailure>(error));
+    }
+  }
+  arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t from, int64_t bytes) override {
+    ARROW_ASSIGN_OR_RAISE(auto out, arrow::AllocateResizableBuffer(bytes, pool()));
+    ARROW_ASSIGN_OR_RAISE(const int64_t got, ReadAt(from, bytes, out->mutable_data()));
+    ARROW_RETURN_NOT_OK(out->Resize(got));
+    return std::shared_ptr<arrow::Buffer>(std::move(out));
+  }
+  arrow::Result<int64_t> Read(int64_t bytes, void* to) override {
+    ARROW_ASSIGN_OR_RAISE(const int64_t got, ReadAt(at_, bytes, to));
+    return at_ += got, got;
+  }
+  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t bytes) override {
+    ARROW_ASSIGN_OR_RAISE(auto out, ReadAt(at_, bytes));
+    return at_ += out->size(), out;
+  }
+
+ private:
+  std::shared_ptr<files::RangedFile> file_;
+  int64_t at_ = 0;
+  bool closed_ = false;
+};
+
+void rethrow_read_failure(const arrow::Status& status) {
+  if (const auto* const failure = dynamic_cast<const ReadFailure*>(status.detail().get()))
+    throw UserError(failure->error);
+}
+
 // Arrow files are mapped, because one batch may be the whole file; Parquet files are read page by page.
 arrow::Result<std::shared_ptr<arrow::io::RandomAccessFile>> opened(const std::filesystem::path& file, Form form) {
+  if (auto elsewhere = files::ranged(file)) return std::make_shared<RangedSource>(std::move(elsewhere));
   if (file.extension() == ".gz")
     return std::make_shared<arrow::io::BufferReader>(arrow::Buffer::FromString(files::read_compressed(file)));
   if (form == Form::arrow) return arrow::io::MemoryMappedFile::Open(file.string(), arrow::io::FileMode::READ);
@@ -51,9 +106,13 @@ auto guarded(const std::filesystem::path& file, Form form, const Action& action)
   try {
     auto result = action();
     if (result.ok()) return std::move(result).MoveValueUnsafe();
+    rethrow_read_failure(result.status());
     why = result.status().message();
   } catch (const UserError&) {
     throw;
+  } catch (const parquet::ParquetStatusException& error) {
+    rethrow_read_failure(error.status());
+    why = error.what();
   } catch (const std::exception& error) {
     why = error.what();
   }

@@ -89,7 +89,33 @@ CloudFile file_of(const std::string& scheme, const arrow::fs::FileInfo& info) {
   return {scheme + info.path(), info.size(), int64_t(info.mtime().time_since_epoch().count())};
 }
 
+class Parts final : public CloudReader {
+ public:
+  Parts(const std::string& address, const CloudAccount& account) {
+    std::tie(storage_, path_) = opened(address, account);
+    file_ = ensured(storage_->OpenInputFile(path_));
+    opened_ = file_of("", ensured(storage_->GetFileInfo(path_)));
+  }
+  CloudPart read(int64_t from, int64_t bytes) override {
+    auto piece = file_->ReadAt(from, bytes);
+    const CloudFile now = file_of("", ensured(storage_->GetFileInfo(path_)));
+    // The version that was opened may be gone.
+    if (now.bytes != opened_.bytes || now.changed != opened_.changed) return {"", now.bytes, now.changed};
+    return {ensured(std::move(piece))->ToString(), now.bytes, now.changed};
+  }
+
+ private:
+  std::shared_ptr<arrow::fs::FileSystem> storage_;
+  std::string path_;
+  std::shared_ptr<arrow::io::RandomAccessFile> file_;
+  CloudFile opened_;
+};
+
 }  // namespace
+
+std::unique_ptr<CloudReader> open_cloud_file(const std::string& address, const CloudAccount& account) {
+  return std::make_unique<Parts>(address, account);
+}
 
 std::vector<CloudFile> list_cloud_files(const std::string& address, const CloudAccount& account) {
   const auto [storage, path] = opened(address, account);

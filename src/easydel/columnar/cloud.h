@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,5 +15,6 @@ namespace easydel::columnar {
 std::vector<CloudFile> list_cloud_files(const std::string& address, const CloudAccount& account);
 void read_cloud_file(const std::string& address, const CloudAccount& account, int64_t from,
                      const std::function<void(std::string_view)>& sink);
+std::unique_ptr<CloudReader> open_cloud_file(const std::string& address, const CloudAccount& account);
 
 }  // namespace easydel::columnar

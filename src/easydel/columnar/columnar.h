@@ -87,6 +87,20 @@ struct CloudFile {
   int64_t changed = 0;  // nanoseconds since 1970
 };
 
+// A part of a file, and what the file was after it was read.
+struct CloudPart {
+  std::string bytes;
+  int64_t file_bytes = 0, changed = 0;
+};
+
+// A file of a cloud's storage, read in parts. Thread-safe.
+class CloudReader {
+ public:
+  virtual ~CloudReader() = default;
+  // The bytes from `from` on; fewer at the end. CloudError.
+  virtual CloudPart read(int64_t from, int64_t bytes) = 0;
+};
+
 struct CloudError {
   std::string what;
   bool denied = false;  // another try does not help
@@ -116,6 +130,8 @@ class Library {
   // Gives a file's bytes from `from` on to `sink`. CloudError.
   virtual void read_cloud(const std::string& address, const CloudAccount& account, int64_t from,
                           const std::function<void(std::string_view)>& sink) = 0;
+  // CloudError: there is no such file, no permission, or the storage cannot be reached.
+  virtual std::unique_ptr<CloudReader> open_cloud(const std::string& address, const CloudAccount& account) = 0;
   virtual std::string version() = 0;  // of Arrow, "26.0.1"
 };
 

@@ -73,6 +73,9 @@ class ArrowLibrary final : public Library {
                   const std::function<void(std::string_view)>& sink) override {
     read_cloud_file(address, account, from, sink);
   }
+  std::unique_ptr<CloudReader> open_cloud(const std::string& address, const CloudAccount& account) override {
+    return open_cloud_file(address, account);
+  }
   std::string version() override { return ARROW_VERSION_STRING; }
 };
 

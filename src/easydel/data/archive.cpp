@@ -6,8 +6,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
+#include <vector>
 
 #include "easydel/base/error.h"
+#include "easydel/base/ranged_file.h"
 
 namespace easydel::data {
 namespace {
@@ -24,6 +27,8 @@ struct Functions {
   int (*read_support_format_raw)(void* archive);
   int (*read_support_format_tar)(void* archive);
   int (*read_open_fd)(void* archive, int descriptor, size_t block_bytes);
+  int (*read_open)(void* archive, void* context, int (*open)(void*, void*),
+                   ssize_t (*read)(void* archive, void* context, const void** bytes), int (*close)(void*, void*));
   int64_t (*read_header_position)(void* archive);
   int (*read_next_header)(void* archive, void** entry);
   ssize_t (*read_data)(void* archive, void* to, size_t bytes);
@@ -56,6 +61,7 @@ Functions loaded() {
   find(out.read_support_format_raw, "archive_read_support_format_raw");
   find(out.read_support_format_tar, "archive_read_support_format_tar");
   find(out.read_open_fd, "archive_read_open_fd");
+  find(out.read_open, "archive_read_open");
   find(out.read_header_position, "archive_read_header_position");
   find(out.read_next_header, "archive_read_next_header");
   find(out.read_data, "archive_read_data");
@@ -73,6 +79,26 @@ const Functions& library() {
 
 }  // namespace
 
+struct ArchiveReader::Ranged {
+  std::shared_ptr<files::RangedFile> file;
+  uint64_t at = 0;
+  std::vector<char> bytes = std::vector<char>(block_bytes);
+  std::exception_ptr failure = nullptr;  // exceptions must not pass through libarchive
+};
+
+ssize_t ArchiveReader::read_range(void* /*archive*/, void* context, const void** bytes) {
+  Ranged& ranged = *static_cast<Ranged*>(context);
+  *bytes = ranged.bytes.data();
+  try {
+    const size_t got = ranged.file->read(ranged.at, ranged.bytes.data(), ranged.bytes.size());
+    ranged.at += got;
+    return ssize_t(got);
+  } catch (...) {
+    ranged.failure = std::current_exception();
+    return -1;
+  }
+}
+
 void ArchiveReader::Release::operator()(void* archive) const { library().read_free(archive); }
 
 ArchiveReader::ArchiveReader(std::filesystem::path file, Form form, int64_t from)
@@ -89,6 +115,13 @@ ArchiveReader::ArchiveReader(std::filesystem::path file, Form form, int64_t from
     archive.read_support_format_raw(archive_.get());
   else
     archive.read_support_format_tar(archive_.get());
+  if (auto elsewhere = files::ranged(file_)) {
+    ranged_ = std::make_unique<Ranged>();
+    ranged_->file = std::move(elsewhere);
+    ranged_->at = uint64_t(from);
+    if (archive.read_open(archive_.get(), ranged_.get(), nullptr, read_range, nullptr) < archive_warning) fail();
+    return;
+  }
   descriptor_ = ::open(file_.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor_ < 0 || ::lseek(descriptor_, from, SEEK_SET) != from)
     refuse(file_.string(), str("cannot be unpacked: ", std::strerror(errno)));
@@ -103,6 +136,7 @@ ArchiveReader::~ArchiveReader() {
 bool ArchiveReader::is_packed() const { return library().filter_code(archive_.get(), 0) != no_filter; }
 
 void ArchiveReader::fail() const {
+  if (ranged_ && ranged_->failure) std::rethrow_exception(ranged_->failure);
   const char* const why = library().error_string(archive_.get());
   refuse(file_.string(), str("cannot be unpacked: ", why ? why : "unknown reason"),
          "the file is broken, incomplete or of another kind; download it again");

@@ -1,6 +1,8 @@
 // Archives and compressed files by libarchive, which is loaded when the first one is opened.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -42,12 +44,15 @@ class ArchiveReader {
     void operator()(void* archive) const;
   };
 
+  struct Ranged;  // a file that is elsewhere
+  static ssize_t read_range(void* archive, void* context, const void** bytes);
   [[noreturn]] void fail() const;
 
   std::filesystem::path file_;
   Form form_;
   int64_t from_;
   int descriptor_ = -1;
+  std::unique_ptr<Ranged> ranged_;  // instead of a descriptor
   std::unique_ptr<void, Release> archive_;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "easydel/base/error.h"
+#include "easydel/base/ranged_file.h"
 #include "easydel/data/archive.h"
 
 namespace easydel::data {
@@ -44,9 +45,29 @@ class PlainBytes final : public ByteStream {
   int file_;
 };
 
+class RangedBytes final : public ByteStream {
+ public:
+  RangedBytes(std::shared_ptr<files::RangedFile> file, int64_t from) : file_(std::move(file)), at_(uint64_t(from)) {}
+  size_t read(char* to, size_t bytes) override {
+    const size_t got = file_->read(at_, to, bytes);
+    at_ += got;
+    return got;
+  }
+
+ private:
+  std::shared_ptr<files::RangedFile> file_;
+  uint64_t at_;
+};
+
+std::unique_ptr<ByteStream> unpacked_bytes(const std::filesystem::path& file, int64_t from = 0) {
+  if (auto elsewhere = files::ranged(file)) return std::make_unique<RangedBytes>(std::move(elsewhere), from);
+  return std::make_unique<PlainBytes>(file, from);
+}
+
 class GzipBytes final : public ByteStream {
  public:
-  explicit GzipBytes(const std::filesystem::path& file) : name_(file.string()), packed_(file), buffer_(piece_bytes) {
+  explicit GzipBytes(const std::filesystem::path& file)
+      : name_(file.string()), packed_(unpacked_bytes(file)), buffer_(piece_bytes) {
     check(::inflateInit2(&stream_, 15 + 16) == Z_OK, "zlib: inflateInit2 failed");
   }
   ~GzipBytes() override { ::inflateEnd(&stream_); }
@@ -59,7 +80,7 @@ class GzipBytes final : public ByteStream {
     const uInt wanted = stream_.avail_out;
     while (stream_.avail_out == wanted) {
       if (stream_.avail_in == 0) {
-        const size_t got = packed_.read(buffer_.data(), buffer_.size());
+        const size_t got = packed_->read(buffer_.data(), buffer_.size());
         if (got == 0 && (member_ended_ || is_empty_)) return 0;
         if (got == 0) refuse(name_, "the gzip data is incomplete", "download the file again");
         is_empty_ = false;
@@ -78,7 +99,7 @@ class GzipBytes final : public ByteStream {
 
  private:
   std::string name_;
-  PlainBytes packed_;
+  std::unique_ptr<ByteStream> packed_;
   std::vector<char> buffer_;
   z_stream stream_ = {};
   bool member_ended_ = false;  // a file may contain several members
@@ -110,7 +131,7 @@ bool is_packed(const std::filesystem::path& file) {
 }
 
 std::unique_ptr<ByteStream> open_bytes(const std::filesystem::path& file, int64_t from) {
-  if (!is_packed(file)) return std::make_unique<PlainBytes>(file, from);
+  if (!is_packed(file)) return unpacked_bytes(file, from);
   check(from == 0, "a packed file is read from byte ", from, " on");
   if (file.extension() == ".gz") return std::make_unique<GzipBytes>(file);
   return std::make_unique<ArchivedBytes>(file);

@@ -399,8 +399,8 @@ struct MixtureConfig {
                                      at_least(0)),
         field<&C::cloud_retry_delay>("Seconds before the first of these retries; each further one waits twice as long.",
                                      at_least(0)),
-        field<&C::cache_remote_files>("Keep copies of https:// files in cache_dir; false, reading them without, is not "
-                                      "built yet."),
+        field<&C::cache_remote_files>("Keep copies of remote files in cache_dir; false: read them by ranges and keep "
+                                      "nothing. Every pass over the data then reads them anew."),
         field<&C::cache_expiry_seconds>("How long a copy is used before the server is asked whether its file has "
                                         "changed.",
                                         at_least(0)),

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <optional>
-#include <thread>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/data/columnar.h"
+#include "easydel/data/remote_ranges.h"
+#include "easydel/data/remote_requests.h"
 #include "easydel/data/rows.h"
 #include "easydel/hub/blob.h"
 #include "easydel/hub/http.h"
@@ -22,7 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* source_name = "source.json";
-constexpr double longest_wait_seconds = 30;
 
 int64_t seconds_now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -31,34 +30,6 @@ int64_t seconds_now() {
 std::string text_in(const Value& map, const char* name) {
   const Value* const value = map.find(name);
   return value ? value->scalar : "";
-}
-
-// What tells two versions of a file apart, as the server says it.
-struct Version {
-  std::string etag, modified, size;
-
-  bool is_known() const { return !etag.empty() || (!modified.empty() && !size.empty()); }
-  bool operator==(const Version&) const = default;
-};
-
-Version version_of(const hub::Response& response) {
-  Version out{response.header("etag"), response.header("last-modified"), response.header("content-length")};
-  // Of a part: "bytes 5-9/10".
-  const std::string range = response.header("content-range");
-  if (const size_t slash = range.rfind('/'); slash != std::string::npos) out.size = range.substr(slash + 1);
-  return out;
-}
-
-// Turns what goes wrong with a cloud's storage into UserError, or NetworkError if another try may help.
-template <class Action>
-void asking_cloud(const std::string& where, const std::string& url, const Action& action) {
-  try {
-    action();
-  } catch (const columnar::CloudError& error) {
-    if (!error.denied) throw hub::NetworkError(error.what);
-    refuse(where, str("'", url, "' needs a permission: ", error.what),
-           "give mixture.dask_storage_options: {key: ..., secret: ...}, or {anon: true} for what is public");
-  }
 }
 
 // One address and its copy in the cache.
@@ -86,10 +57,10 @@ class RemoteFile {
       refuse(where_, "'" + url_ + "' is not in the cache, and HF_HUB_OFFLINE is set", "run once with the network");
     }
     try {
-      const Version now = trying([&] { return asked(); });
+      const RemoteVersion now = trying(options_, where_, [&] { return asked(); });
       const bool is_same =
           known && now.is_known() &&
-          now == Version{text_in(*known, "etag"), text_in(*known, "modified"), text_in(*known, "size")};
+          now == RemoteVersion{text_in(*known, "etag"), text_in(*known, "modified"), text_in(*known, "size")};
       note(is_same ? now : fetch(now));
     } catch (const hub::NetworkError& error) {
       if (!known)
@@ -102,9 +73,9 @@ class RemoteFile {
 
  protected:
   // What is there now; NetworkError: another try may help.
-  virtual Version asked() const = 0;
+  virtual RemoteVersion asked() const = 0;
   // Writes the copy.
-  virtual Version fetch(Version announced) const = 0;
+  virtual RemoteVersion fetch(RemoteVersion announced) const = 0;
 
   std::optional<Value> known_copy() const {
     if (!files::is_file(copy_) || !files::is_file(folder_ / source_name)) return std::nullopt;
@@ -113,7 +84,7 @@ class RemoteFile {
     return out;
   }
 
-  void note(const Version& version) const {
+  void note(const RemoteVersion& version) const {
     Value out = Value::map();
     out.set("url", Value::text(url_));
     out.set("etag", Value::text(version.etag));
@@ -121,20 +92,6 @@ class RemoteFile {
     out.set("size", Value::text(version.size));
     out.set("checked", Value::integer(seconds_now()));
     files::write(folder_ / source_name, to_json(out, 2) + "\n");
-  }
-
-  template <class Action>
-  Version trying(const Action& action) const {
-    for (int64_t attempt = 0;; ++attempt) {
-      try {
-        return action();
-      } catch (const hub::NetworkError& error) {
-        if (attempt >= options_.retries) throw;
-        log::warning(where_, ": ", error.what(), "; trying again");
-        const double wait = options_.retry_seconds * std::pow(2.0, double(attempt));
-        std::this_thread::sleep_for(std::chrono::duration<double>(std::min(wait, longest_wait_seconds)));
-      }
-    }
   }
 
   std::string url_;
@@ -148,31 +105,20 @@ class WebFile final : public RemoteFile {
   using RemoteFile::RemoteFile;
 
  private:
-  // NetworkError: another try may help.
-  void check_status(const hub::Response& answer) const {
-    if (answer.status / 100 == 2) return;
-    if (answer.status >= 500 || answer.status == 429 || answer.status == 408)
-      throw hub::NetworkError(str("the server answers ", answer.status));
-    if (answer.status == 401 || answer.status == 403)
-      refuse(where_, str("'", url_, "' needs a permission: the server answers ", answer.status),
-             "give mixture.dask_storage_options: {token: ...}, or fetch the file yourself");
-    refuse(where_, str("'", url_, "' is not there: the server answers ", answer.status), "check the address");
-  }
-
-  Version asked() const override {
+  RemoteVersion asked() const override {
     const hub::Response answer = hub::perform({.method = "HEAD", .url = url_, .token = options_.token});
     constexpr int not_allowed = 405, not_implemented = 501;
     if (answer.status == not_allowed || answer.status == not_implemented) return {};
-    check_status(answer);
+    check_answer(where_, url_, answer);
     return version_of(answer);
   }
 
   // After an interruption it goes on where it stopped, if the file is still the same one.
-  Version fetch(Version announced) const override {
+  RemoteVersion fetch(RemoteVersion announced) const override {
     const fs::path aside = copy_.string() + ".incomplete";
     files::ResumingWriter partial(aside);
     partial.begin_at(0);
-    const Version out = trying([&] {
+    const RemoteVersion out = trying(options_, where_, [&] {
       const bool can_resume = announced.etag.starts_with('"');  // weak ones do not tell bytes apart
       if (!can_resume) partial.begin_at(0);
       hub::Request request{.url = url_, .headers = {"Accept-Encoding: identity"}, .token = options_.token};
@@ -181,8 +127,8 @@ class WebFile final : public RemoteFile {
       request.begin = [&](int, int64_t from) { partial.begin_at(uint64_t(from)); };
       request.on_data = [&](std::string_view bytes) { partial.write(bytes); };
       const hub::Response answer = hub::perform(request);
-      check_status(answer);
-      const Version came = version_of(answer);
+      check_answer(where_, url_, answer);
+      const RemoteVersion came = version_of(answer);
       if (request.resume_from > 0 && came.etag != announced.etag) {
         announced = came;
         partial.begin_at(0);
@@ -205,17 +151,17 @@ class CloudCopy final : public RemoteFile {
       : RemoteFile(file.address, options, where), file_(std::move(file)) {}
 
  private:
-  Version asked() const override { return {"", std::to_string(file_.changed), std::to_string(file_.bytes)}; }
-  Version fetch(Version announced) const override {
+  RemoteVersion asked() const override { return {"", std::to_string(file_.changed), std::to_string(file_.bytes)}; }
+  RemoteVersion fetch(RemoteVersion announced) const override {
     const fs::path aside = copy_.string() + ".incomplete";
     files::ResumingWriter partial(aside);
     partial.begin_at(0);
-    trying([&] {
+    trying(options_, where_, [&] {
       asking_cloud(where_, url_, [&] {
         columnar_library().read_cloud(url_, options_.account, int64_t(partial.size()),
                                       [&](std::string_view bytes) { partial.write(bytes); });
       });
-      return Version();
+      return RemoteVersion();
     });
     if (int64_t(partial.size()) != file_.bytes)
       refuse(where_, "'" + url_ + "' changed while it was fetched", "run again when nothing writes to it");
@@ -243,12 +189,14 @@ std::vector<fs::path> cloud_files(const std::string& name, const RemoteOptions& 
   });
   if (found.empty()) refuse(where, "there is no file at '" + name + "'", "check the address");
   std::vector<fs::path> out;
-  for (columnar::CloudFile& file : found) out.push_back(CloudCopy(std::move(file), options, where).fetched());
+  for (columnar::CloudFile& file : found)
+    out.push_back(options.keeps ? CloudCopy(std::move(file), options, where).fetched()
+                                : ranged_cloud_file(file, options, where));
   return out;
 }
 
 // "hf://datasets/owner/name@revision/data/*.parquet"
-std::vector<fs::path> hub_files(const std::string& name, const std::string& where) {
+std::vector<fs::path> hub_files(const std::string& name, const RemoteOptions& options, const std::string& where) {
   constexpr std::string_view scheme = "hf://datasets/";
   const size_t owner_end = name.starts_with(scheme) ? name.find('/', scheme.size()) : std::string::npos;
   const size_t name_end = owner_end == std::string::npos ? owner_end : name.find('/', owner_end + 1);
@@ -262,8 +210,20 @@ std::vector<fs::path> hub_files(const std::string& name, const std::string& wher
     dataset.resize(at);
   }
   const auto is_meant = [&](std::string_view file) { return file == pattern || is_match(std::string(file), pattern); };
-  const fs::path folder = hub::resolve_dataset(dataset, where, is_meant, revision);
   std::vector<fs::path> out;
+  std::vector<std::string> there;
+  const auto fetches = [&](std::string_view file) {
+    if (is_meant(file)) there.emplace_back(file);
+    return options.keeps && is_meant(file);
+  };
+  const fs::path folder = hub::resolve_dataset(dataset, where, fetches, revision);
+  if (!options.keeps) {
+    RemoteOptions on_hub = options;
+    on_hub.token = hub::settings().token;
+    for (const std::string& file : there)
+      out.push_back(ranged_web_file(hub::address_of_dataset_file(dataset, file, revision), on_hub, where));
+    if (!out.empty()) return out;
+  }
   for (const fs::path& file : files::list_files_below(folder))
     if (is_meant(file.generic_string())) out.push_back(folder / file);
   if (out.empty())
@@ -306,9 +266,6 @@ std::vector<fs::path> local_copies(const std::string& name, const RemoteOptions&
   if (!is_web && !is_cloud && !name.starts_with("hf://"))
     refuse(where, "reading '" + name + "' is not built yet",
            "https://, hf://, s3:// and gs:// are read; copy other files here");
-  if (!options.keeps)
-    refuse(where, "reading '" + name + "' without keeping a copy is not built yet",
-           "leave mixture.cache_remote_files out, or set it to true");
   if (is_cloud) {
     try {
       return cloud_files(name, options, where);
@@ -317,7 +274,8 @@ std::vector<fs::path> local_copies(const std::string& name, const RemoteOptions&
              "check mixture.dask_storage_options, and try again");
     }
   }
-  if (!is_web) return hub_files(name, where);
+  if (!is_web) return hub_files(name, options, where);
+  if (!options.keeps) return {ranged_web_file(name, options, where)};
   return {WebFile(name, options, where).fetched()};
 }
 

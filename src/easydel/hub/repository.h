@@ -46,7 +46,8 @@ class Repository {
                                   const Progress& progress = {});
 
   const std::string& name() const { return name_; }
-  std::filesystem::path folder() const;  // models--org--name in the cache
+  std::filesystem::path folder() const;          // models--org--name in the cache
+  std::string url(std::string_view file) const;  // of the file in this revision
 
  private:
   struct Remote {  // the hub's answer about one file
@@ -59,7 +60,6 @@ class Repository {
                   const Progress& progress, bool force) const;
   void remember(const std::string& commit) const;
   std::string cached_commit() const;
-  std::string url(std::string_view file) const;
 
   std::string where_, name_, revision_;
   RepositoryType type_;

@@ -49,6 +49,10 @@ std::optional<fs::path> cached(std::string_view name, std::string_view revision)
   return Repository("hub", std::string(name), RepositoryType::model, std::string(revision)).cached_snapshot();
 }
 
+std::string address_of_dataset_file(std::string_view name, std::string_view file, std::string_view revision) {
+  return Repository("hub", std::string(name), RepositoryType::dataset, std::string(revision)).url(file);
+}
+
 bool is_on_hub(std::string_view name) { return is_hub_name(name) && !files::exists(expand_home(name)); }
 
 fs::path resolve_tokenizer(std::string_view name) {

@@ -30,6 +30,9 @@ std::filesystem::path resolve_dataset(std::string_view name, const std::string& 
                                       const std::function<bool(std::string_view file)>& filter,
                                       std::string_view revision = "main");
 
+// Where the hub has a file of a dataset.
+std::string address_of_dataset_file(std::string_view name, std::string_view file, std::string_view revision);
+
 // The folder or file of a tokenizer; for a hub name the folder that its files are in.
 std::filesystem::path resolve_tokenizer(std::string_view name);
 
