@@ -50,6 +50,10 @@ CASES = {
                                         rank_pattern={"experts.down_proj": 1}, target_parameters=["experts.down_proj"])),
     "experts_transposed": ("gpt_oss", dict(r=2, lora_alpha=4, target_modules=["q_proj"],
                                            target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"])),
+    "router": ("mixtral", dict(r=2, lora_alpha=4, target_modules="all-linear")),
+    "router_bias": ("gpt_oss", dict(r=2, lora_alpha=4, target_modules=["q_proj"], target_parameters=["router.weight"])),
+    "parameters": ("llama", dict(r=2, lora_alpha=4, use_rslora=True, target_modules=["v_proj"], rank_pattern={"down_proj.weight": 3},
+                                 target_parameters=["q_proj.weight", "mlp.down_proj.weight", "lm_head.weight"])),
     "dora_embedding": ("llama", dict(r=2, lora_alpha=4, use_dora=True, target_modules=["q_proj", "embed_tokens"])),
     "dora_lm_head": ("llama", dict(r=2, lora_alpha=4, use_dora=True, target_modules=["v_proj", "lm_head"])),
 }

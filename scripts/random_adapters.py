@@ -88,8 +88,8 @@ def random_settings(family, pick):
     elif alone and "lora_bias" not in out and pick.random() < 0.25:
         out["init_lora_weights"] = pick.choice(["pissa", "olora"] if family != "gpt2" else ["pissa"])
     elif family == "mixtral" and not out.get("use_dora") and pick.random() < 0.5:
-        experts = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]
-        out["target_parameters"] = pick.sample(experts, pick.randint(1, 2))
+        experts = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj", "gate.weight"]
+        out["target_parameters"] = pick.sample(experts, pick.randint(1, 3))
     return out
 
 

@@ -108,8 +108,9 @@ INSTANTIATE_TEST_SUITE_P(Peft, APartOfPeft,
                                          Case{"new_tokens_both", "llama", false},
                                          Case{"new_tokens_whole", "llama", false}, Case{"experts", "mixtral", false},
                                          Case{"experts_alone", "qwen3_moe", false},
-                                         Case{"experts_transposed", "gpt_oss", false}, Case{"dora_embedding", "llama"},
-                                         Case{"dora_lm_head", "llama"}));
+                                         Case{"experts_transposed", "gpt_oss", false}, Case{"router", "mixtral", false},
+                                         Case{"router_bias", "gpt_oss"}, Case{"parameters", "llama"},
+                                         Case{"dora_embedding", "llama"}, Case{"dora_lm_head", "llama"}));
 
 // Of a loss after one backward, by the parameters' paths.
 std::map<std::string, Tensor> gradients_of(const Model& model) {
@@ -169,7 +170,8 @@ INSTANTIATE_TEST_SUITE_P(
                          "llama"},
                     Case{"{r: 2, init: random, target_modules: [q_proj], trainable_token_indices: [3, 38]}", "gemma2"},
                     Case{"{r: 2, init: random, target_parameters: [gate_up_proj, down_proj]}", "mixtral"},
-                    Case{"{r: 2, init: random, target_parameters: [gate_up_proj, down_proj]}", "gpt_oss"}));
+                    Case{"{r: 2, init: random, target_parameters: [gate_up_proj, down_proj]}", "gpt_oss"},
+                    Case{"{r: 2, init: random, target_parameters: [gate.weight]}", "mixtral"}));
 
 // Ids follow the tokenizer's, which may have fewer tokens than the embedding has rows.
 class NewTokens : public testing::TestWithParam<Case> {};
@@ -246,10 +248,24 @@ TEST(PartsOfAdapters, SayWhatTheyDoNotFind) {
             "lora:1:16: added_tokens: '<a>' is there twice\n    leave one of them out\n1 problem in lora; nothing was "
             "run.");
   EXPECT_EQ(refused("llama", "{target_parameters: [experts.down_proj]}"),
-            "lora.target_parameters: 'experts.down_proj' finds no stacked experts\n    this model has none");
+            "lora.target_parameters: 'experts.down_proj' finds no weight of a linear layer, a router or stacked "
+            "experts\n    known: down_proj.weight, gate_proj.weight, k_proj.weight, lm_head.weight, o_proj.weight, "
+            "q_proj.weight, up_proj.weight, v_proj.weight");
   EXPECT_EQ(refused("mixtral", "{target_parameters: [experts.w1]}"),
-            "lora.target_parameters: 'experts.w1' finds no stacked experts\n    known: experts.down_proj, "
-            "experts.gate_up_proj");
+            "lora.target_parameters: 'experts.w1' finds no weight of a linear layer, a router or stacked experts\n    "
+            "known: experts.down_proj, experts.gate_up_proj, gate.weight, k_proj.weight, lm_head.weight, "
+            "o_proj.weight, q_proj.weight, v_proj.weight");
+  EXPECT_EQ(refused("llama", "{target_modules: [q_proj], target_parameters: [q_proj.weight]}"),
+            "lora: target_modules and target_parameters both name model.layers.0.self_attn.q_proj\n    leave it out of "
+            "one of them");
+  EXPECT_EQ(refused("gpt2", "{target_parameters: [c_attn.weight]}"),
+            "lora: target_parameters with a weight that is stored transposed is not built yet "
+            "(transformer.h.0.attn.c_attn.weight)\n    leave it out of target_parameters, or name the layer in "
+            "target_modules");
+  EXPECT_EQ(refused("mixtral", "{target_parameters: [gate.weight], init_lora_weights: pissa}"),
+            "lora: init_lora_weights: pissa, olora or loftq on target_parameters is not built yet "
+            "(model.layers.0.mlp.gate.weight)\n    leave it out of target_parameters, or name the layer in "
+            "target_modules");
   EXPECT_EQ(test::refusal([] { options_of("{target_parameters: [experts.down_proj], dropout: 0.1}"); }),
             "lora:1:21: target_parameters: does not work with use_dora, lora_bias or dropout\n    leave these out\n"
             "1 problem in lora; nothing was run.");

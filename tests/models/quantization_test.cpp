@@ -270,19 +270,6 @@ TEST(QuantizedModel, SaysWhatNoFileHolds) {
             "yet\n    choose other layers (quantization.model.pattern), or save the model without quantization.model");
 }
 
-TEST(QuantizedModel, IsNotSavedWithAnAdapterInIt) {
-  const Folder folder;
-  LoadOptions options;
-  options.quantization = quantization("nf4");
-  options.adapters.emplace_back();
-  const auto model = load_model(folder.path(), options);
-  const std::filesystem::path out = folder.temporary / "out";
-  EXPECT_EQ(test::replaced(test::refusal([&] { save_model(*model, out); }), out.string(), "OUT"),
-            "OUT: merging into codes is not built yet (model.layers.0.self_attn.o_proj.weight)\n    save the adapter "
-            "alone, or merge it into the plain model");
-  EXPECT_FALSE(std::filesystem::exists(out));
-}
-
 TEST(QuantizedModel, RefusesPatternsThatTakeNothing) {
   const Folder folder;
   LoadOptions options;

@@ -418,7 +418,9 @@ void add_commands(CLI::App& app, Options& o) {
       ->allow_extra_args(false);
   one->add_option("-o,--out,--output", o.merge.output, "Folder to write")->required();
   one->add_option("--dtype", o.merge.dtype, "Dtype of the saved weights: auto (the model's), fp32, bf16");
-
+  one->add_option("--merge-base", o.merge.base, "Over codes: trained (the decoded ones), or original (those before)");
+  one->add_flag("--merge-to-codes", o.merge.to_codes, "Round the merged weights to codes of the same format again");
+  one->add_option("--set", o.merge.set, "The codes of the training: quantization.*")->allow_extra_args(false);
   add_data_commands(app, o, look);
   CLI::App* const describe =
       app.add_subcommand("describe", "Describe a model, an engine, a mesh, a training run or a key");

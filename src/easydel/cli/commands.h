@@ -107,6 +107,9 @@ int run_export(const ExportOptions& options);
 struct MergeOptions {
   std::string model, output, dtype = "auto";
   std::vector<std::string> adapters;  // DIR, or DIR:WEIGHT
+  std::string base = "trained";       // lora.merge_base
+  bool to_codes = false;
+  std::vector<std::string> set;  // quantization.*
 };
 int run_merge(const MergeOptions& options);
 

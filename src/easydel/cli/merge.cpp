@@ -3,6 +3,7 @@
 #include "easydel/base/files.h"
 #include "easydel/cli/commands.h"
 #include "easydel/elarge/core.h"
+#include "easydel/elarge/overrides.h"
 #include "easydel/hub/resolve.h"
 #include "easydel/text/chat_fingerprint.h"
 #include "easydel/text/tokenizers/tokenizer.h"
@@ -23,6 +24,22 @@ elarge::MergeRequest::Part part_of(const std::string& given) {
   return {hub::resolve_model(given.substr(0, colon), "--adapter"), *weight.as_double()};
 }
 
+// The codes that --set makes of the model's weights.
+elarge::QuantizationConfig quantization_of(const MergeOptions& options) {
+  for (const elarge::Override& given : elarge::overrides_of(options.set))
+    if (!given.path.starts_with("quantization"))
+      refuse("--set", given.path + " has no effect on merging", "quantization.* has");
+  Value document = Value::map(), model = Value::map();
+  model.set("name_or_path", Value::text(options.model));
+  document.set("model", model);
+  return elarge::configuration(document, options.set).quantization;
+}
+
+models::MergeBase base_of(const std::string& word) {
+  if (const auto base = config::value_of<models::MergeBase>(word)) return *base;
+  refuse("--merge-base", "'" + word + "' is not a base of merging", "known: trained, original");
+}
+
 }  // namespace
 
 int run_merge(const MergeOptions& options) {
@@ -30,6 +47,9 @@ int run_merge(const MergeOptions& options) {
   request.model = hub::resolve_model(options.model, "merge");
   request.output = options.output;
   request.dtype = models::dtype_setting(options.dtype, "--dtype");
+  request.quantization = quantization_of(options);
+  request.base = base_of(options.base);
+  request.to_codes = options.to_codes;
   for (const std::string& given : options.adapters) request.adapters.push_back(part_of(given));
   if (files::is_same(request.model, request.output))
     refuse("--out", "'" + options.output + "' is the model's own folder", "give another folder");

@@ -12,7 +12,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // The keys of the section that say how a run goes on from an adapter. All others are facts of the adapter.
-const std::set<std::string> of_the_run = {"adapter", "dropout", "lora_plus_ratio", "init_lora_weights"};
+const std::set<std::string> of_the_run = {"adapter",           "dropout",    "lora_plus_ratio",
+                                          "init_lora_weights", "merge_base", "merge_to_codes"};
 
 // What the folder says, with the section's keys of the run.
 LoraConfig joined(const LoraConfig& section, LoraConfig held, const std::string& folder) {
@@ -25,6 +26,8 @@ LoraConfig joined(const LoraConfig& section, LoraConfig held, const std::string&
              "leave the key out: the adapter's own configuration holds");
   if (section.given.contains("dropout")) held.dropout = section.dropout;
   held.lora_plus_ratio = section.lora_plus_ratio;
+  held.merge_base = section.merge_base;
+  held.merge_to_codes = section.merge_to_codes;
   return held;
 }
 

@@ -182,6 +182,9 @@ struct MergeRequest {
   std::filesystem::path model, output;
   std::vector<Part> adapters;
   models::DTypeSetting dtype = models::DTypeSetting::automatic;  // of the saved weights; automatic: the model's
+  QuantizationConfig quantization = {};  // the codes that the adapters were trained over, made of the model's weights
+  models::MergeBase base = models::MergeBase::trained;
+  bool to_codes = false;
 };
 
 class Core {
@@ -205,7 +208,7 @@ class Core {
   virtual void compare_predictions(Session& session, Session& other, const std::vector<std::string>& windows,
                                    const OnLineAnswer& on_answer) = 0;
   // Writes the model with the adapters merged: fp32(W) + weight * scale * B A, rounded once. The model's weights stay
-  // mapped, so that no more than a tensor of them is in memory.
+  // mapped, so that no more than a tensor of them is in memory, or the codes that are made of them.
   virtual void merge(const MergeRequest& request) = 0;
   // A plug-in's library with families and methods from outside the tree (elarge/plugin.h). UserError if it does not
   // fit.

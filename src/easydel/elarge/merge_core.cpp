@@ -14,6 +14,7 @@ void merge_core(const MergeRequest& request) {
   // As the file holds them: mapped, and never computed with.
   load.device = models::DeviceSetting::cpu;
   load.keep_file_types = true;
+  load.quantization = quantization_of(request.quantization);
   std::set<std::string> names;
   for (const MergeRequest::Part& part : request.adapters) {
     models::AdapterOptions adapter = models::adapter_in(part.folder);
@@ -31,8 +32,13 @@ void merge_core(const MergeRequest& request) {
     load.adapters.push_back(std::move(adapter));
   }
   const auto model = models::load_model(request.model, load);
+  const models::MergeOptions merge = models::merge_options(*model, load,
+                                                           {.base = request.base,
+                                                            .to_codes = request.to_codes,
+                                                            .base_key = "--merge-base",
+                                                            .codes_key = "--merge-to-codes"});
   try {
-    models::save_model(*model, request.output, request.dtype);
+    models::save_model(*model, request.output, request.dtype, models::default_shard_bytes, merge);
   } catch (...) {
     files::remove_all(request.output);
     throw;

@@ -127,8 +127,14 @@ std::shared_ptr<nn::Weight> Adapter::linear(const nn::Scope& scope, nn::Entry& e
     for (const char* const name : {".base_layer.weight", ".weight", ".token_adapter.base_layer.weight"})
       unused_.erase(str(peft_prefix, layer.module, name));
   if (in_full(layer.module + ".weight")) return replace(scope, entry, std::move(weight), std::move(layer));
-  if (!adapts(entry, layer.module, shared)) return with_rows(scope, entry, std::move(weight), std::move(layer));
-  return adapt(scope, entry, std::move(weight), std::move(layer));
+  if (adapts(entry, layer.module, shared)) {
+    if (adapt_parameter(scope, entry, weight, layer) != weight)
+      refuse(options_.where, str("target_modules and target_parameters both name ", layer.module),
+             "leave it out of one of them");
+    return adapt(scope, entry, std::move(weight), std::move(layer));
+  }
+  weight = with_rows(scope, entry, std::move(weight), layer);
+  return adapt_parameter(scope, entry, std::move(weight), std::move(layer));
 }
 
 std::shared_ptr<nn::Weight> Adapter::embedding(const nn::Scope& scope, nn::Entry& entry,
@@ -145,8 +151,11 @@ std::shared_ptr<nn::Weight> Adapter::embedding(const nn::Scope& scope, nn::Entry
 std::shared_ptr<nn::Weight> Adapter::adapt(const nn::Scope& scope, nn::Entry& entry, std::shared_ptr<nn::Weight> weight,
                                            Layer layer) {
   const LoraConfig& config = options_.config;
-  const int64_t rank = config.rank_of(layer.module), out = entry.shape[0], in = entry.shape[1];
-  const std::string file = str(peft_prefix, layer.module, "."), name = "." + options_.name;
+  const std::string module = layer.by_parameter ? name_in_peft(layer.module) : layer.module;
+  // What rank_pattern and alpha_pattern match.
+  const std::string key = layer.by_parameter ? module + ".weight" : module;
+  const int64_t rank = config.rank_of(key), out = entry.shape[0], in = entry.shape[1];
+  const std::string file = str(peft_prefix, module, "."), name = "." + options_.name;
   const auto not_built = [&](const char* what) {
     refuse(options_.where, str(what, " is not built yet (", layer.module, ")"),
            "leave the layer out of target_modules, or train plain LoRA");
@@ -190,7 +199,7 @@ std::shared_ptr<nn::Weight> Adapter::adapt(const nn::Scope& scope, nn::Entry& en
   }
   b.rate = config.lora_plus_ratio.value_or(1);
   nn::LowRank& parts = layer.parts;
-  parts.scale = config.scale_of(layer.module) * options_.weight;
+  parts.scale = config.scale_of(key) * options_.weight;
   parts.dropout = layer.embedding ? 0 : config.dropout;
   parts.path = layer.module;
   if (layer.embedding) {
@@ -214,7 +223,7 @@ std::shared_ptr<nn::Weight> Adapter::adapt(const nn::Scope& scope, nn::Entry& en
                           {layer.embedding ? in : out}, nn::Role::other, of_rows);
     if (!file_) start_lengths(entry, *weight, layer);
   }
-  adapted_.insert(layer.module);
+  adapted_.insert(key);
   layers_.push_back(layer);
   const auto& state = layer.shared ? shared_state_ : state_;
   return nn::adapted_weight(std::move(weight), nn::Parameter(&entry), parts, layer.embedding, state);

@@ -20,6 +20,8 @@ class SafetensorsFile;
 namespace easydel::models {
 
 class Model;
+struct LoadOptions;
+struct MergeOptions;
 
 class Adapter final : public nn::WeightPolicy {
  public:
@@ -38,6 +40,7 @@ class Adapter final : public nn::WeightPolicy {
     std::vector<int64_t> rows = {};
     nn::Parameter row_values = {};
     nn::ExpertFactors stack = {};  // of stacked experts
+    bool by_parameter = false;     // target_parameters named its weight
     bool has_low_rank() const { return bool(parts.a); }
   };
 
@@ -46,6 +49,8 @@ class Adapter final : public nn::WeightPolicy {
   std::shared_ptr<nn::Weight> embedding(const nn::Scope& scope, nn::Entry& entry,
                                         std::shared_ptr<nn::Weight> weight) override;
 
+  std::shared_ptr<nn::Weight> router(const nn::Scope& scope, nn::Entry& entry,
+                                     std::shared_ptr<nn::Weight> weight) override;
   std::shared_ptr<nn::WeightStack> experts(const nn::Scope& scope, nn::Entry& entry,
                                            std::shared_ptr<nn::WeightStack> weight) override;
 
@@ -80,13 +85,16 @@ class Adapter final : public nn::WeightPolicy {
   Tensor merged(const nn::Entry& base, const Tensor& whole, bool shared, const ValueOf& value) const;
   bool changes(const nn::Entry& base, bool shared) const { return find(base, shared) != nullptr; }
 
-  // Puts the adapter into the base's values, rounded once to their dtype, and back: the values before are kept. An
-  // output layer that reads the embedding stays as it is. UserError if a weight cannot hold it, such as codes.
-  void merge();
+  // Puts the adapter into the base's values, rounded once to their dtype, and back: what was there before is kept. A
+  // weight in codes becomes values of the computation's dtype, or codes of its format again. An output layer that reads
+  // the embedding stays as it is. UserError if a weight cannot hold the adapter.
+  enum class MergeInto : uint8_t { values, codes };
+  void merge(MergeInto into = MergeInto::values);
   void unmerge();
 
  private:
   const Layer* find(const nn::Entry& base, bool shared) const;
+  void merge_codes(nn::Entry& base, MergeInto into, const ValueOf& value);
   bool targets(const std::string& module, bool output) const;
   // Whether the linear layer `module` with this weight gets A and B.
   bool adapts(const nn::Entry& entry, const std::string& module, bool shared) const;
@@ -95,6 +103,9 @@ class Adapter final : public nn::WeightPolicy {
                     std::vector<int64_t> shape, nn::Role role, nn::ParameterOptions options);
   std::shared_ptr<nn::Weight> adapt(const nn::Scope& scope, nn::Entry& entry, std::shared_ptr<nn::Weight> weight,
                                     Layer layer);
+  // The same if target_parameters names the layer's weight; else `weight` itself.
+  std::shared_ptr<nn::Weight> adapt_parameter(const nn::Scope& scope, nn::Entry& entry,
+                                              std::shared_ptr<nn::Weight> weight, Layer layer);
   std::shared_ptr<nn::Weight> replace(const nn::Scope& scope, nn::Entry& entry, std::shared_ptr<nn::Weight> weight,
                                       Layer layer);
   // The indices of the rows of an embedding or output layer that are trained. `first`: no embedding before it has any.
@@ -114,11 +125,12 @@ class Adapter final : public nn::WeightPolicy {
   std::set<std::string, std::less<>> own_;  // paths of its entries
   std::set<std::string> seen_;              // layers that could have an adapter
   std::set<std::string> adapted_;           // modules
-  std::set<std::string> stacks_;            // stacked weights of experts, by PEFT's names
+  std::set<std::string> parameters_;        // what target_parameters could name, by PEFT's names
   std::set<std::string> unused_;            // tensors of the file
   std::vector<std::string> missing_, misshapen_;
   std::map<const nn::Entry*, std::string> held_of_base_;
   std::map<const nn::Entry*, Tensor> originals_, unmerged_;
+  std::map<nn::Entry*, std::vector<ops::Matrix>> unmerged_codes_;
   std::map<std::string, Tensor, std::less<>> first_values_;  // of A and B, by path, until they are created
 };
 
@@ -134,6 +146,16 @@ void save_adapter(const Model& model, const Adapter& adapter, const std::filesys
                   const std::string& base);
 // Reads the values that save_adapter wrote into an adapter of the same layers. UserError if they do not fit.
 void load_adapter(Model& model, const Adapter& adapter, const std::filesystem::path& folder);
+
+// How save_model merges the model's adapters. `load`: how the model was loaded. UserError: merge_base asks for
+// original weights that are not known, or merge_to_codes for codes that cannot be made.
+struct MergeKeys {
+  MergeBase base = MergeBase::trained;
+  bool to_codes = false;
+  // How errors name the two.
+  std::string base_key = "lora.merge_base", codes_key = "lora.merge_to_codes";
+};
+MergeOptions merge_options(const Model& model, const LoadOptions& load, const MergeKeys& keys);
 
 // UserError `where`: save_model could not write the model with its adapters merged.
 void refuse_unmergeable(const Model& model, const std::string& where);

@@ -40,7 +40,7 @@ std::string peft_task(Task task) {
 std::vector<std::string> adapted_names(const nn::ParameterTable& table, const Adapter& adapter) {
   std::set<std::string> adapted, names;
   for (const Adapter::Layer& layer : adapter.layers())
-    if (layer.has_low_rank()) adapted.insert(layer.module);
+    if (layer.has_low_rank() && !layer.by_parameter) adapted.insert(layer.module);
   std::set<std::string> others;
   for (const nn::Entry& entry : table.entries())
     if (!entry.adapter && !adapted.contains(nn::layer_name(entry))) others.insert(last_name(nn::layer_name(entry)));
@@ -63,7 +63,7 @@ std::vector<std::pair<std::string, const nn::Entry*>> saved_of_base(const nn::Pa
     if (!layer.has_low_rank()) continue;
     adapted.insert(layer.module);
     const std::string last = last_name(layer.module);
-    if (!by_row && (last == "embed_tokens" || last == "lm_head"))
+    if (!by_row && !layer.by_parameter && (last == "embed_tokens" || last == "lm_head"))
       out.emplace_back(str(peft_prefix, layer.module, ".base_layer.weight"), layer.base);
   }
   for (const nn::Entry& entry : table.entries()) {

@@ -126,9 +126,7 @@ struct StackName {
 StackName name_of_stack(const nn::Entry& entry, bool gated) {
   const std::string layer = nn::layer_name(entry);  // "model.layers.0.mlp.experts.gate_proj"
   const size_t dot = layer.rfind('.');
-  std::string module = layer.substr(0, dot), leaf = layer.substr(dot + 1);
-  if (const size_t old = module.find(".block_sparse_moe."); old != std::string::npos)
-    module.replace(old, 18, ".mlp.");  // transformers 4's name of it
+  const std::string module = name_in_peft(layer.substr(0, dot)), leaf = layer.substr(dot + 1);
   return {module, leaf == "gate_proj" || (leaf == "up_proj" && gated) ? "gate_up_proj" : leaf};
 }
 
@@ -143,9 +141,9 @@ std::shared_ptr<nn::WeightStack> Adapter::experts(const nn::Scope& scope, nn::En
                                                   std::shared_ptr<nn::WeightStack> weight) {
   const std::string path = nn::layer_name(entry);
   const bool up = path.ends_with(".up_proj");
-  const bool gated = path.ends_with(".gate_proj") || (up && stacks_.contains(name_of_stack(entry, true).whole()));
+  const bool gated = path.ends_with(".gate_proj") || (up && parameters_.contains(name_of_stack(entry, true).whole()));
   const StackName name = name_of_stack(entry, gated);
-  stacks_.insert(name.whole());
+  parameters_.insert(name.whole());
   const LoraConfig& config = options_.config;
   const std::vector<std::string> named = config.target_parameters.value_or(std::vector<std::string>{});
   if (!is_named(named, name.whole())) return weight;
@@ -190,17 +188,45 @@ std::shared_ptr<nn::WeightStack> Adapter::experts(const nn::Scope& scope, nn::En
   return nn::adapted_stack(std::move(weight), stack, state_);
 }
 
+std::shared_ptr<nn::Weight> Adapter::router(const nn::Scope& scope, nn::Entry& entry,
+                                            std::shared_ptr<nn::Weight> weight) {
+  return adapt_parameter(scope, entry, std::move(weight), {.module = nn::layer_name(entry), .base = &entry});
+}
+
+std::shared_ptr<nn::Weight> Adapter::adapt_parameter(const nn::Scope& scope, nn::Entry& entry,
+                                                     std::shared_ptr<nn::Weight> weight, Layer layer) {
+  const std::string name = name_in_peft(layer.module) + ".weight";
+  parameters_.insert(name);
+  const LoraConfig& config = options_.config;
+  if (!is_named(config.target_parameters.value_or(std::vector<std::string>{}), name)) return weight;
+  const auto not_built = [&](const std::string& what) {
+    refuse(options_.where, str(what, " is not built yet (", name, ")"),
+           "leave it out of target_parameters, or name the layer in target_modules");
+  };
+  if (config.init_lora_weights.changes_base())
+    not_built("init_lora_weights: pissa, olora or loftq on target_parameters");
+  if (entry.source.transposed) not_built("target_parameters with a weight that is stored transposed");
+  if (layer.shared) not_built("target_parameters with the weight of an output layer that reads the embedding");
+  if (scope.team().mesh().ranks() > 1) not_built("target_parameters on several ranks");
+  layer.by_parameter = true;
+  return adapt(scope, entry, std::move(weight), std::move(layer));
+}
+
 void Adapter::check_names_of_parts() const {
   const LoraConfig& config = options_.config;
   const std::string dot = file_ ? ": " : ".";
   for (const std::string& name : config.target_parameters.value_or(std::vector<std::string>{})) {
-    if (std::ranges::any_of(stacks_, [&](const std::string& whole) { return is_named({name}, whole); })) continue;
+    if (std::ranges::any_of(parameters_, [&](const std::string& whole) { return is_named({name}, whole); })) continue;
     std::vector<std::string> leaves;
-    for (const std::string& whole : stacks_) leaves.push_back(whole.substr(whole.find(".experts.") + 1));
+    for (const std::string& whole : parameters_) {
+      const size_t leaf = whole.rfind('.'), module = whole.rfind('.', leaf - 1);
+      leaves.push_back(whole.substr(module + 1));
+    }
     std::ranges::sort(leaves);
     leaves.erase(std::ranges::unique(leaves).begin(), leaves.end());
-    refuse(options_.where + dot + "target_parameters", str("'", name, "' finds no stacked experts"),
-           leaves.empty() ? "this model has none" : "known: " + join(leaves, ", "));
+    refuse(options_.where + dot + "target_parameters",
+           str("'", name, "' finds no weight of a linear layer, a router or stacked experts"),
+           "known: " + join(leaves, ", "));
   }
   for (const std::string& name : config.token_layers())
     if (std::ranges::none_of(layers_, [&](const Layer& layer) {

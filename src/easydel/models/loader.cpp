@@ -227,10 +227,11 @@ struct Policies {
   std::vector<std::shared_ptr<Adapter>> adapters;
   std::shared_ptr<nn::AdapterSlots> slots;  // null: the model has adapters, or is only read
 
-  // Codes stay codes where kernels can multiply by them.
+  // Codes stay codes where kernels can multiply by them, and where adapters are merged into them one by one.
   Policies(const LoadOptions& options, nn::Building& building, at::Device device = at::kCPU) {
+    const bool only_read = options.keep_file_types && options.adapters.empty();
     const mesh::Mesh& mesh = options.team->mesh();
-    if (device.is_cpu() && mesh.size("tp") == 1 && mesh.size("ep") == 1 && !options.keep_file_types) {
+    if (device.is_cpu() && mesh.size("tp") == 1 && mesh.size("ep") == 1 && !only_read) {
       kept = std::make_shared<KeptCodes>(options.quantization.has_value());
       building.weight_policies.push_back(kept);
     }

@@ -68,6 +68,13 @@ struct Codec<models::LoraStart> {
 
 namespace easydel::models {
 
+// What an adapter is merged into if it was trained over codes of a plain model.
+enum class MergeBase : uint8_t { trained, original };
+constexpr auto choices(MergeBase) {
+  using config::Choice;
+  return std::array{Choice{MergeBase::trained, "trained"}, Choice{MergeBase::original, "original"}};
+}
+
 struct LoftqConfig {
   int64_t loftq_bits = 4, loftq_iter = 1;
 
@@ -108,6 +115,8 @@ struct LoraConfig {
   std::optional<std::vector<std::string>> target_parameters;
   Value trainable_token_indices;
   std::vector<std::string> added_tokens;
+  MergeBase merge_base = MergeBase::trained;
+  bool merge_to_codes = false;
   std::set<std::string> given;  // keys that the document gave
 
   static constexpr auto doc = "Low-rank adapters (LoRA). The presence of the section turns them on.";
@@ -148,15 +157,22 @@ struct LoraConfig {
         field<&C::adapter>("Folder of an adapter to start from. Its adapter_config.json gives the other keys.",
                            alias("adapter_name_or_path")),
         field<&C::fan_in_fan_out>("Weights are stored transposed.", no_effect("the model says how it stores weights")),
-        field<&C::target_parameters>("Stacked weights of experts that get adapters, by the ends of their paths: "
-                                     "mlp.experts.gate_up_proj, mlp.experts.down_proj. Without target_modules, nothing "
-                                     "else gets them."),
+        field<&C::target_parameters>("Weights of stacked experts, routers or linear layers that get adapters, by the "
+                                     "ends of their paths: mlp.experts.gate_up_proj, mlp.experts.down_proj, "
+                                     "gate.weight. Without target_modules, nothing else gets them."),
         field<&C::trainable_token_indices>("Tokens whose rows of the embedding are trained and saved with the adapter, "
                                            "such as new special tokens: a list of ids, or {layer: ids} with "
                                            "embed_tokens and lm_head. An output layer that shares the embedding's "
                                            "weight reads these rows, too."),
         field<&C::added_tokens>("New tokens: the tokenizer and the embedding grow by them, and their rows, which start "
                                 "as the mean of the others, are trained and saved with the adapter."),
+        field<&C::merge_base>("Over quantization.model: what a merged model is made of, the dequantized weights that "
+                              "the adapter was trained over (trained), or the plain ones before (original). The "
+                              "second has fewer rounding errors, and is not the model that was trained; the log says "
+                              "how far the two are apart."),
+        field<&C::merge_to_codes>("Over codes: save a merged model in codes of the same format instead of plain "
+                                  "weights. It is as small as the base, and the merged weights are rounded to codes "
+                                  "once more; the log says by how much."),
     };
   }
   void settle(config::Keys& keys);

@@ -189,10 +189,22 @@ std::shared_ptr<Model> copy_model(const Model& model);
 std::shared_ptr<Model> lay_out_anew(const Model& model, std::shared_ptr<const collective::Team> team,
                                     const std::vector<mesh::Rule>& partition_rules);
 
+// How adapters are merged into weights in codes.
+struct MergeOptions {
+  // The merged weights become codes of the format that they had; else they are values, and the model is a plain one.
+  bool to_codes = false;
+  // The weights as they were before codes were made of them: an adapter is merged into these instead of the values of
+  // the codes that it was trained over. Null: into the latter. The same family and sizes; has values.
+  std::shared_ptr<const Model> original = {};
+};
+
+constexpr uint64_t default_shard_bytes = 5ull << 30;
+
 // Writes config.json, generation_config.json and the weights under Hugging Face's names and in `dtype` (automatic: as
 // loaded), so that transformers loads the folder; for a text part, the whole model that it came from. Collective: every
-// rank calls it, rank 0 writes. The caller writes the tokenizer's files.
+// rank calls it, rank 0 writes. The caller writes the tokenizer's files. With adapters the merged weights, and a line
+// of the log says how far they moved.
 void save_model(const Model& model, const std::filesystem::path& folder, DTypeSetting dtype = DTypeSetting::automatic,
-                uint64_t max_shard_bytes = 5ull << 30);
+                uint64_t max_shard_bytes = default_shard_bytes, const MergeOptions& merge = {});
 
 }  // namespace easydel::models

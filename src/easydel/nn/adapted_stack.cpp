@@ -31,6 +31,7 @@ class AdaptedStack final : public WeightStack {
     return ops::subtract_scaled(y, added, std::fabs(scale_));
   }
   Tensor values() const override { return base_->values(); }
+  WeightStack* base() override { return base_.get(); }
 
  private:
   std::shared_ptr<WeightStack> base_, a_, b_;

@@ -220,6 +220,7 @@ class AdaptedWeight final : public Weight {
     return std::make_shared<Heads>(base_->by_head(rows), adapter_->by_head(rows), state_);
   }
   Tensor values() const override { return base_->values(); }
+  Weight* base() override { return base_.get(); }
 
  private:
   struct Heads final : WeightStack {

@@ -153,6 +153,7 @@ class SlotWeight final : public Weight {
     return std::make_shared<SlotHeads>(index_, slot_.heads.size() - 1, rows.heads, base_->by_head(rows));
   }
   Tensor values() const override { return base_->values(); }
+  Weight* base() override { return base_.get(); }
 
  private:
   // The weight that all rows read instead of the base; null: there is none.
@@ -191,6 +192,10 @@ std::shared_ptr<Weight> AdapterSlots::linear(const Scope& scope, Entry& entry, s
 }
 
 std::shared_ptr<Weight> AdapterSlots::embedding(const Scope&, Entry& entry, std::shared_ptr<Weight> weight) {
+  return add({layer_name(entry), &entry, false, std::move(weight)});
+}
+
+std::shared_ptr<Weight> AdapterSlots::router(const Scope&, Entry& entry, std::shared_ptr<Weight> weight) {
   return add({layer_name(entry), &entry, false, std::move(weight)});
 }
 

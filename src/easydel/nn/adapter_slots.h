@@ -51,6 +51,7 @@ class AdapterSlots final : public WeightPolicy {
   std::shared_ptr<Weight> linear(const Scope& scope, Entry& entry, std::shared_ptr<Weight> weight,
                                  bool shared) override;
   std::shared_ptr<Weight> embedding(const Scope& scope, Entry& entry, std::shared_ptr<Weight> weight) override;
+  std::shared_ptr<Weight> router(const Scope& scope, Entry& entry, std::shared_ptr<Weight> weight) override;
 
   const std::deque<Slot>& slots() const { return slots_; }
 

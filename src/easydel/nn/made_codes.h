@@ -16,7 +16,8 @@ struct MadeCodes {
   ops::Matrix codes;                      // all rows
   const quant::Format* format = nullptr;  // null: the weight is not of this kind
 };
-// Valid as long as the weight. Collective where ranks keep parts of the rows.
-MadeCodes made_codes(const Weight& weight);
+// Of the weight itself, or of the one inside those that wrap it. Valid as long as the weight. Collective where ranks
+// keep parts of the rows.
+MadeCodes made_codes(Weight& weight);
 
 }  // namespace easydel::nn

@@ -92,6 +92,11 @@ void Scope::set_readers(Entry& entry) const {
     entry.weight = dense_weight(entry.forms);
   if (entry.adapter) return;  // it belongs to a policy
   for (const auto& policy : building_->weight_policies) {
+    if (entry.router) {
+      Scope layer = *this;  // its parameter may be named from the layer around it
+      layer.path_ = layer_name(entry);
+      entry.weight = policy->router(layer, entry, entry.weight);
+    }
     if (stack) entry.stack = policy->experts(*this, entry, entry.stack);
     if (is_linear(entry)) entry.weight = policy->linear(*this, entry, entry.weight, /*shared=*/false);
     if (entry.role == Role::embedding) entry.weight = policy->embedding(*this, entry, entry.weight);

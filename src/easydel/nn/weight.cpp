@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/nn/cut_codes.h"
@@ -91,33 +92,45 @@ class DenseWeight final : public Weight {
   std::shared_ptr<WeightForms> forms_;
 };
 
+Tensor values_of(const ops::Matrix& matrix, at::ScalarType type) {
+  return matrix.in_codes() ? ops::decoded(matrix, type) : matrix.compute.to(type);
+}
+
 class QuantizedWeight final : public Weight {
  public:
   QuantizedWeight(Parameter parameter, ops::Matrix codes, at::ScalarType type, std::optional<quant::Format> format = {})
       : parameter_(parameter),
-        codes_(std::move(codes), *parameter.entry().team),
+        codes_(std::make_shared<Codes>(CutCodes(std::move(codes), *parameter.entry().team))),
         type_(type),
         format_(std::move(format)) {}
 
-  MadeCodes made() const { return format_ ? MadeCodes{codes_.whole(), &*format_} : MadeCodes{}; }
+  MadeCodes made() const { return format_ && read().in_codes() ? MadeCodes{read(), &*format_} : MadeCodes{}; }
+  // What is read: the codes, or what was merged into them.
+  ops::Matrix read() const { return codes_->merged.empty() ? codes_->own.whole() : codes_->merged.front(); }
+  std::vector<ops::Matrix>& merged() { return codes_->merged; }
 
   Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, Pass& pass) override {
-    return pass.make(name, [&](const Tensor& given) { return ops::product(x, codes_.whole(), bias, given); });
+    return pass.make(name, [&](const Tensor& given) { return ops::product(x, read(), bias, given); });
   }
-  std::optional<ops::Matrix> only_matrix(Pass&) override { return codes_.whole(); }
-  std::vector<ops::Factors> factors(const Tensor& x, Pass&) override { return {{x, codes_.whole()}}; }
-  Tensor lookup(const Tensor& indices, int64_t /*padding*/, Pass&) override {
-    return ops::decoded_rows(codes_.whole(), indices, type_);
+  std::optional<ops::Matrix> only_matrix(Pass&) override { return read(); }
+  std::vector<ops::Factors> factors(const Tensor& x, Pass&) override { return {{x, read()}}; }
+  Tensor lookup(const Tensor& indices, int64_t padding, Pass&) override {
+    const ops::Matrix all = read();
+    return all.in_codes() ? ops::decoded_rows(all, indices, type_)
+                          : ops::embedding(all.compute, indices, type_, padding);
   }
   std::shared_ptr<WeightStack> by_head(const HeadRows& rows) override {
-    return stack_of_heads(parameter_, rows,
-                          [codes = codes_, type = type_] { return ops::decoded(codes.whole(), type); });
+    return stack_of_heads(parameter_, rows, [codes = *this] { return codes.values(); });
   }
-  Tensor values() const override { return ops::decoded(codes_.whole(), type_); }
+  Tensor values() const override { return values_of(read(), type_); }
 
  private:
+  struct Codes {
+    CutCodes own;
+    std::vector<ops::Matrix> merged = {};
+  };
   Parameter parameter_;
-  CutCodes codes_;
+  std::shared_ptr<Codes> codes_;  // shared with what by_head() returned
   at::ScalarType type_;
   std::optional<quant::Format> format_;  // nothing: they are those of a file
 };
@@ -128,18 +141,27 @@ class QuantizedStack final : public WeightStack {
   QuantizedStack(std::vector<ops::Matrix> codes, at::ScalarType type) : codes_(std::move(codes)), type_(type) {}
 
   Tensor product(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, Pass&) override {
-    return product_of_each(x, begin, bias, codes_.front().out(), [&](int64_t e) { return codes_[size_t(e)]; });
+    return product_of_each(x, begin, bias, read().front().out(), [&](int64_t e) { return read()[size_t(e)]; });
   }
   Tensor values() const override {
     std::vector<Tensor> all;
-    for (const ops::Matrix& one : codes_) all.push_back(ops::decoded(one, type_));
+    for (const ops::Matrix& one : read()) all.push_back(values_of(one, type_));
     return at::stack(all);
   }
+  const std::vector<ops::Matrix>& read() const { return merged_.empty() ? codes_ : merged_; }
+  std::vector<ops::Matrix>& merged() { return merged_; }
 
  private:
-  std::vector<ops::Matrix> codes_;
+  std::vector<ops::Matrix> codes_, merged_;
   at::ScalarType type_;
 };
+
+template <class W>
+W& innermost(W& weight) {
+  W* inside = &weight;
+  while (W* const next = inside->base()) inside = next;
+  return *inside;
+}
 
 }  // namespace
 
@@ -164,9 +186,42 @@ std::shared_ptr<Weight> quantized_weight(Parameter parameter, ops::Matrix codes,
   return std::make_shared<QuantizedWeight>(parameter, std::move(codes), type, format);
 }
 
-MadeCodes made_codes(const Weight& weight) {
-  const auto* const quantized = dynamic_cast<const QuantizedWeight*>(&weight);
+MadeCodes made_codes(Weight& weight) {
+  const auto* const quantized = dynamic_cast<const QuantizedWeight*>(&innermost(weight));
   return quantized ? quantized->made() : MadeCodes{};
+}
+
+namespace {
+
+QuantizedWeight* quantized_in(const Entry& entry) {
+  return entry.weight ? dynamic_cast<QuantizedWeight*>(&innermost(*entry.weight)) : nullptr;
+}
+
+QuantizedStack& stack_in(const Entry& entry) {
+  auto* const found = entry.stack ? dynamic_cast<QuantizedStack*>(&innermost(*entry.stack)) : nullptr;
+  check(found != nullptr, "weight: ", entry.path, " is not in codes");
+  return *found;
+}
+
+}  // namespace
+
+std::vector<ops::Matrix> whole_codes(const Entry& entry) {
+  if (QuantizedWeight* const one = quantized_in(entry)) return {one->read()};
+  return stack_in(entry).read();
+}
+
+std::vector<ops::Matrix> read_instead_of_codes(Entry& entry, std::vector<ops::Matrix> merged) {
+  QuantizedWeight* const one = quantized_in(entry);
+  std::vector<ops::Matrix> before = std::exchange(one ? one->merged() : stack_in(entry).merged(), std::move(merged));
+  entry.written();
+  return before;
+}
+
+Tensor values_of(const std::vector<ops::Matrix>& codes, const Entry& entry, at::ScalarType type) {
+  if (entry.shape.size() == 2) return values_of(codes.front(), type);
+  std::vector<Tensor> values;
+  for (const ops::Matrix& one : codes) values.push_back(values_of(one, type));
+  return at::stack(values);
 }
 
 std::shared_ptr<WeightStack> quantized_stack(std::vector<ops::Matrix> codes, at::ScalarType type) {

@@ -31,6 +31,8 @@ class WeightStack {
   virtual Tensor product(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, Pass& pass) = 0;
   // All values, [n, out, in], of a form whose parameter does not hold them; else Bug.
   virtual Tensor values() const;
+  // The stack that this one wraps; null: none.
+  virtual WeightStack* base() { return nullptr; }
 };
 
 // The weight [out, in] of a linear layer, a head or an embedding. Everything that reads it asks this interface, so that
@@ -58,6 +60,8 @@ class Weight {
   virtual std::shared_ptr<WeightStack> by_head(const HeadRows& rows) = 0;
   // All values, [out, in], of a form whose parameter does not hold them; else Bug.
   virtual Tensor values() const;
+  // The weight that this one wraps; null: none.
+  virtual Weight* base() { return nullptr; }
 };
 
 // The parameter's values, read through its forms.
@@ -65,10 +69,18 @@ std::shared_ptr<Weight> dense_weight(std::shared_ptr<WeightForms> forms);
 // The same for a stack. `grouped`: all in one grouped product, else one product for each weight that has rows.
 std::shared_ptr<WeightStack> dense_stack(std::shared_ptr<WeightForms> forms, bool grouped);
 
-// Codes that never change, quantized or as their file holds them. `parameter` is the one that they stand for; `type` is
-// the dtype of values(). Gradients flow to x and to the bias only.
+// Codes that never change, quantized or as their file holds them. `parameter` is the one that they stand
+// for; `type` is the dtype of values(). Gradients flow to x and to the bias only.
 std::shared_ptr<Weight> quantized_weight(Parameter parameter, ops::Matrix codes, at::ScalarType type);
 // The same for a stack, one matrix for each of its weights.
 std::shared_ptr<WeightStack> quantized_stack(std::vector<ops::Matrix> codes, at::ScalarType type);
+// What products read of an entry in codes: of a weight one matrix, of a stack one for each of its weights. Bug if the
+// entry holds values. Collective where ranks keep parts of the rows.
+std::vector<ops::Matrix> whole_codes(const Entry& entry);
+// Makes products read `merged` instead of the entry's codes, which stay as they are; none: the codes again. Returns
+// what they read instead until now.
+std::vector<ops::Matrix> read_instead_of_codes(Entry& entry, std::vector<ops::Matrix> merged);
+// The values of whole_codes(entry): [out, in], or [n, out, in].
+Tensor values_of(const std::vector<ops::Matrix>& codes, const Entry& entry, at::ScalarType type);
 
 }  // namespace easydel::nn

@@ -20,6 +20,8 @@ class WeightPolicy {
     return weight;
   }
   virtual std::shared_ptr<Weight> embedding(const Scope&, Entry&, std::shared_ptr<Weight> weight) { return weight; }
+  // The weight of a router, in its own layer.
+  virtual std::shared_ptr<Weight> router(const Scope&, Entry&, std::shared_ptr<Weight> weight) { return weight; }
   // The stacked weights of experts.
   virtual std::shared_ptr<WeightStack> experts(const Scope&, Entry&, std::shared_ptr<WeightStack> weight) {
     return weight;

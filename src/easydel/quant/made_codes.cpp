@@ -209,6 +209,13 @@ MadeCodes make_codes(kernels::Executor& executor, const CodeRule& rule, const fl
   return out;
 }
 
+std::optional<Format> four_bit_format(const CodedWeight& weight) {
+  for (const FourBits kind : {FourBits::nf4, FourBits::fp4})
+    if (weight.indices && weight.grid.flat && weight.table == table_of(kind))
+      return format_of({.method = std::string(name_of(kind)), .group_size = weight.grid.columns}, "quantization");
+  return std::nullopt;
+}
+
 std::shared_ptr<CodedWeight> coded_weight(const CodeRule& rule, MadeCodes made, int64_t n, int64_t k) {
   auto out = std::make_shared<CodedWeight>();
   out->format = rule.method;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,9 @@ struct MadeCodes {
 // quantization.
 MadeCodes make_codes(kernels::Executor& executor, const CodeRule& rule, const float* values, int64_t n, int64_t k,
                      float (*mean)(const std::vector<float>&));
+
+// The format of bitsandbytes' 4-bit codes, with scales in fp32; nothing: the weight is in others.
+std::optional<Format> four_bit_format(const CodedWeight& weight);
 
 // The weight [n, k] that the codes stand for, its codes packed in their bits.
 std::shared_ptr<CodedWeight> coded_weight(const CodeRule& rule, MadeCodes made, int64_t n, int64_t k);

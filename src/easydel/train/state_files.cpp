@@ -131,9 +131,14 @@ const models::Adapter* trained_adapter(const models::Model& model) {
 }
 
 bool merges_adapter(const models::Model& model, bool merge_lora_before_save) {
-  const bool codes =
-      std::ranges::any_of(model.parameters().entries(), [](const nn::Entry& entry) { return !entry.shard.defined(); });
-  return trained_adapter(model) && merge_lora_before_save && !codes;
+  return trained_adapter(model) && merge_lora_before_save;
+}
+
+models::MergeOptions merge_of_run(const models::Model& model, const models::LoadOptions& load) {
+  const models::Adapter* const adapter = trained_adapter(model);
+  if (!adapter) return {};
+  const models::LoraConfig& lora = adapter->options().config;
+  return models::merge_options(model, load, {.base = lora.merge_base, .to_codes = lora.merge_to_codes});
 }
 
 bool is_of_training(std::string_view name) {

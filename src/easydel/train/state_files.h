@@ -63,8 +63,10 @@ std::string order_class(at::ScalarType compute);
 inline std::filesystem::path adapter_folder(const std::filesystem::path& checkpoint) { return checkpoint / "adapter"; }
 // The adapter that a run trains; null: it trains the model.
 const models::Adapter* trained_adapter(const models::Model& model);
-// Whether the run ends with a merged model in addition to its adapter. Codes are never merged.
+// Whether the run ends with a merged model in addition to its adapter.
 bool merges_adapter(const models::Model& model, bool merge_lora_before_save);
+// How: by lora.merge_base and lora.merge_to_codes. UserError as models::merge_options.
+models::MergeOptions merge_of_run(const models::Model& model, const models::LoadOptions& load);
 
 // Whether a checkpoint's file is only for resuming, and not part of the model.
 bool is_of_training(std::string_view name);

@@ -394,7 +394,9 @@ void Trainer::write_model(const std::filesystem::path& folder, bool at_end) {
     const std::string name = parts_.model_name.empty() ? parts_.model->folder().string() : parts_.model_name;
     models::save_adapter(*parts_.model, *adapter, adapter_folder(folder), name);
   }
-  if (whole) models::save_model(*parts_.model, folder, parts_.save_dtype);
+  if (whole)
+    models::save_model(*parts_.model, folder, parts_.save_dtype, models::default_shard_bytes,
+                       merge_of_run(*parts_.model, parts_.load));
   if (whole && ranks_.first()) method_->write_files(folder);
   if (!ranks_.first() || !parts_.tokenizer) return;
   const text::ChatFingerprint chat = chat_fingerprint(parts_.model->folder(), *parts_.tokenizer);

@@ -388,8 +388,10 @@ Trainer::Trainer(TrainerParts parts, Composing)
   check(&parts_.model->team() == parts_.load.team.get(), "the model is on other ranks than its load options");
   if (ranks_.first()) checkpoints_.lock();
   freeze(*parts_.model, config());
-  if (merges_adapter(*parts_.model, config().merge_lora_before_save))
+  if (merges_adapter(*parts_.model, config().merge_lora_before_save)) {
     models::refuse_unmergeable(*parts_.model, "trainer.merge_lora_before_save");
+    merge_of_run(*parts_.model, parts_.load);  // what it would refuse at the end
+  }
   router_losses_ = wants_router_losses(*parts_.model, config().aux_loss_enabled);
   const auto before = int64_t(tensor::memory_use().in_use);
   method_ = build_method({parts_.trainer, parts_.mixture, parts_.tokenizer, parts_.model, parts_.side});
