@@ -84,5 +84,57 @@ TEST_F(NamedAdapters, ThatAreNotThereAreNamedBeforeAnythingRuns) {
   EXPECT_NE(refused("{prompts: [a], adapter: soft}").find("adapter_config.json"), std::string::npos);
 }
 
+// easydel merge over codes: the bytes of the base that was trained over, of the original one, and codes again.
+TEST_F(NamedAdapters, AreMergedOverCodes) {
+  const auto merged = [&](const std::string& model, const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"merge", model, "--adapter", folder("soft"), "--out", folder(out)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const test::Ran ran = test::run_program(arguments);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return std::pair(test::read_file(work_ / out / "model.safetensors"), ran.err);
+  };
+  const std::vector<std::string> nf4{"--set", "quantization.model.quantization_method=nf4"};
+  const auto with = [&](const std::string& flag) {
+    std::vector<std::string> out = nf4;
+    out.push_back(flag);
+    return out;
+  };
+  const auto [plain, of_plain] = merged(story(), "plain", {});
+  const auto [trained, of_trained] = merged(story(), "trained", nf4);
+  const auto [original, of_original] = merged(story(), "original", with("--merge-base=original"));
+  const auto [codes, of_codes] = merged(story(), "codes", with("--merge-to-codes"));
+  EXPECT_EQ(original, plain);
+  EXPECT_NE(trained, plain);
+  EXPECT_LT(codes.size(), trained.size() / 2);
+  EXPECT_NE(of_plain.find("merged into 20 weights, which change by "), std::string::npos) << of_plain;
+  EXPECT_NE(of_codes.find("; rounding them to nf4 changes them by "), std::string::npos) << of_codes;
+  EXPECT_NE(of_original.find("; the original weights differ from those that the adapter was trained over by "),
+            std::string::npos)
+      << of_original;
+  // A checkpoint in these codes needs no key.
+  const test::Ran ran = test::run_program({"quantize", story(), "--to", "nf4", "--out", folder("coded")});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(merged(folder("coded"), "again", {}).first, trained);
+  EXPECT_EQ(merged(folder("coded"), "codes again", {"--merge-to-codes"}).first, codes);
+}
+
+TEST_F(NamedAdapters, SayWhatCannotBeMerged) {
+  const auto refused = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"merge", story(), "--adapter", folder("soft"), "--out", folder("out")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const test::Ran ran = test::run_program(arguments);
+    EXPECT_EQ(ran.status, 2);
+    EXPECT_FALSE(std::filesystem::exists(work_ / "out"));
+    return ran.err;
+  };
+  EXPECT_EQ(refused({"--merge-base", "plain"}),
+            "--merge-base: 'plain' is not a base of merging\n    known: trained, original\n");
+  EXPECT_EQ(refused({"--merge-to-codes"}),
+            "--merge-to-codes: the model has no weights in codes, so an adapter cannot be merged into codes\n    leave "
+            "it out, or give the format of its codes in quantization.model\n");
+  EXPECT_EQ(refused({"--set", "loader.dtype=bf16"}),
+            "--set: loader.dtype has no effect on merging\n    quantization.* has\n");
+}
+
 }  // namespace
 }  // namespace easydel
