@@ -1,6 +1,7 @@
 #include "easydel/models/adapter.h"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -201,6 +202,24 @@ TEST(Adapters, DropTheSameNumbersWhenALayerIsRecomputedAndInEveryCutOfABatch) {
   EXPECT_LT(distance(plain, gradients(nn::Checkpointing::nothing_saveable, {{0, 12}})), 1e-6);
   const auto whole = gradients(nn::Checkpointing::none, {{0, 6}, {6, 12}});
   EXPECT_LT(distance(whole, gradients(nn::Checkpointing::nothing_saveable, {{0, 6}, {6, 12}})), 1e-6);
+}
+
+// What drops out before the output layer depends on a token's place, not on how many tokens before it have labels.
+TEST(Adapters, DropTheSameNumbersBeforeTheHeadWhicheverTokensItReads) {
+  const auto model = with_lora(golden("llama"), "{r: 2, init: random, dropout: 0.5, target_modules: [lm_head]}", true);
+  const at::NoGradGuard no_gradient;
+  const Tensor tokens = tokens_of(*model, 12), rows = at::tensor({1, 4, 5, 11}, at::kLong);
+  nn::Pass pass = nn::Pass::over({0, 5, 12});
+  pass.random().training = true;
+  const Tensor hidden = model->forward({tokens}, pass).hidden;
+  const Tensor all = model->head().score(hidden, tokens, pass).logps;
+  const auto some = [&] {
+    return model->head().score(hidden.index_select(0, rows), tokens.index_select(0, rows), pass).logps;
+  };
+  pass.stream().head_tokens = rows;
+  EXPECT_TRUE(some().equal(all.index_select(0, rows)));
+  pass.stream().head_tokens = at::arange(4, at::kLong);
+  EXPECT_FALSE(some().equal(all.index_select(0, rows)));
 }
 
 TEST(Adapters, HaveTheLayersThatPeftWouldAdapt) {

@@ -88,6 +88,12 @@ TEST(Stream, SaysWhichRowsBelongToWhichSequence) {
   EXPECT_TRUE(stream.row_sequences(3).equal(at::tensor({0, 2, 2}, at::kLong)));
   EXPECT_TRUE(stream.row_tokens(3).equal(at::tensor({2, 5, 6}, at::kLong)));
   EXPECT_EQ(stream.row_offsets(7), (Offsets{0, 3, 3, 7}));
+  // Of the tokens that have labels.
+  stream.head_tokens = at::tensor({0, 2, 3, 6}, at::kLong);
+  EXPECT_EQ(stream.row_offsets(4), (Offsets{0, 2, 2, 4}));
+  EXPECT_TRUE(stream.row_sequences(4).equal(at::tensor({0, 0, 2, 2}, at::kLong)));
+  EXPECT_TRUE(stream.row_tokens(4).equal(stream.head_tokens));
+  EXPECT_EQ(stream.row_offsets(7), (Offsets{0, 3, 3, 7}));
 }
 
 TEST(RowScope, SaysOfOtherRowsWhichBelongToWhichSequence) {

@@ -75,6 +75,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values("{r: 4, dropout: 0.2}", "{r: 2, dropout: 0.1, use_dora: true, lora_plus_ratio: 8}",
                     "{r: 2, target_modules: [q_proj, embed_tokens, lm_head], modules_to_save: [norm]}"));
 
+Tensor logits_of(const models::Model& model) {
+  const at::NoGradGuard no_gradient;
+  const Tensor tokens = at::arange(3, 40, at::kLong);
+  nn::Pass pass = nn::Pass::over({0, tokens.size(0)});
+  return model.head().logits(model.forward({tokens}, pass).hidden, pass);
+}
+
 TEST(AdapterCheckpoints, HoldTheAdapterAloneAndTheMergedModelAtTheEnd) {
   const test::LogLines log;
   const TemporaryFolder folder;
@@ -98,14 +105,8 @@ TEST(AdapterCheckpoints, HoldTheAdapterAloneAndTheMergedModelAtTheEnd) {
   const auto merged = models::load_model(last, load), plain = models::load_model(base, load);
   load.adapters = {models::adapter_in(last / "adapter")};
   const auto adapted = models::load_model(base, load);
-  const Tensor tokens = at::arange(3, 40, at::kLong);
-  const auto logits = [&](const models::Model& model) {
-    const at::NoGradGuard no_gradient;
-    nn::Pass pass = nn::Pass::over({0, tokens.size(0)});
-    return model.head().logits(model.forward({tokens}, pass).hidden, pass);
-  };
-  EXPECT_LT((logits(*merged) - logits(*adapted)).abs().max().item<float>(), 1e-4f);
-  EXPECT_GT((logits(*plain) - logits(*adapted)).abs().max().item<float>(), 1e-2f);
+  EXPECT_LT((logits_of(*merged) - logits_of(*adapted)).abs().max().item<float>(), 1e-4f);
+  EXPECT_GT((logits_of(*plain) - logits_of(*adapted)).abs().max().item<float>(), 1e-2f);
 }
 
 TEST(AdapterCheckpoints, AreNeverMergedIfThatIsNotAsked) {
@@ -119,7 +120,7 @@ TEST(AdapterCheckpoints, AreNeverMergedIfThatIsNotAsked) {
 }
 
 // QLoRA: the weights of products are codes, which have no values, gradients or masters.
-TEST(AdapterCheckpoints, OverCodesHoldTheAdapterAlone) {
+TEST(AdapterCheckpoints, OverCodesEndWithTheDequantizedWeightsMerged) {
   const test::LogLines log;
   const auto codes = [](const fs::path& folder, int64_t signal_after) {
     TrainerParts parts = small_run(folder, "{max_training_steps: 6, save_steps: 4}");
@@ -137,11 +138,26 @@ TEST(AdapterCheckpoints, OverCodesHoldTheAdapterAlone) {
   const fs::path last = codes(whole.path(), 0);
   codes(stopped.path(), 3);
   const fs::path again = codes(stopped.path(), 0);
-  EXPECT_FALSE(fs::exists(last / "model.safetensors"));
-  EXPECT_EQ(test::read_file(last / "adapter/adapter_model.safetensors"),
-            test::read_file(again / "adapter/adapter_model.safetensors"));
+  for (const char* const file : {"adapter/adapter_model.safetensors", "model.safetensors", "config.json"})
+    EXPECT_EQ(test::read_file(last / file), test::read_file(again / file)) << file;
+  EXPECT_FALSE(fs::exists(last.parent_path() / "run-4/model.safetensors"));
+  models::LoadOptions load;
+  const auto merged = models::load_model(last, load);
+  for (const nn::Entry& entry : merged->parameters().entries()) EXPECT_TRUE(entry.shard.defined()) << entry.path;
+  load.adapters = {models::adapter_in(last / "adapter")};
+  load.quantization = nn::Quantization{.format = quant::format_of({.method = "nf4"}, "quantization")};
+  const auto trained = models::load_model(test::test_data("models/stories260K-hf"), load);
+  EXPECT_LT((logits_of(*merged) - logits_of(*trained)).abs().max().item<float>(), 1e-4f);
   const std::vector<double> losses = test::metric(whole / "out/small", "loss");
   EXPECT_LT(losses.back(), losses.front());
+}
+
+TEST(AdapterCheckpoints, ThatCannotBeMergedIntoCodesAreRefusedBeforeTheRun) {
+  const test::LogLines log;
+  const TemporaryFolder folder;
+  EXPECT_EQ(test::refusal([&] { run(lora_run(folder.path(), "{r: 2, merge_to_codes: true}", "{}")); }),
+            "lora.merge_to_codes: the model has no weights in codes, so an adapter cannot be merged into codes\n"
+            "    leave it out, or give the format of its codes in quantization.model");
 }
 
 TEST(AdapterCheckpoints, OfABiasThatCannotBeMergedAreRefusedBeforeTheRun) {

@@ -1,5 +1,7 @@
 #include "easydel/train/method.h"
 
+#include <ATen/ops/arange.h>
+#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include "easydel/base/error.h"
@@ -18,6 +20,19 @@ data::Example pair(int32_t first, size_t chosen, size_t rejected) {
 
 std::vector<float> floats(const Tensor& values) {
   return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
+}
+
+TEST(FlatBatch, TellsAPassWhichRowsItsHeadReads) {
+  data::Example one;
+  one.add_sequence(Ids{5, 6, 7, 8});
+  one.labels = {data::no_label, 7, data::no_label, 9};
+  const data::Example* const all[] = {&one};
+  const Batch batch = flat_batch(all);
+  nn::Pass pass;
+  const Tensor hidden = at::arange(4, at::kFloat).view({4, 1});
+  const auto [rows, labels] = labelled_rows(hidden, batch, pass);
+  EXPECT_EQ(floats(rows.contiguous()), (std::vector<float>{1, 3}));
+  EXPECT_TRUE(pass.stream().head_tokens.equal(at::tensor({1, 3}, at::kLong)));
 }
 
 TEST(FlatBatch, HasTheColumnsInItsOwnOrder) {

@@ -57,7 +57,7 @@ class Counting final : public Method {
   }
   Loss loss(const models::Model& model, const Batch& batch, const Forwarding& forwarding) const override {
     nn::Pass pass;
-    const auto [hidden, labels] = labelled_rows(forwarding.run(model, batch, pass).hidden, batch);
+    const auto [hidden, labels] = labelled_rows(forwarding.run(model, batch, pass).hidden, batch, pass);
     return {-model.head().score(hidden, labels, pass, {}).logps.sum(), {}};
   }
   void updated(const models::Model&, int64_t) override { steps_ += 1; }

@@ -98,7 +98,9 @@ class LowRankAdapter final : public WeightAdapter {
  private:
   static Weight& weight_of(const Parameter& parameter) { return *parameter.entry().weight; }
   Tensor dropped(const Tensor& x, const Pass& pass) const {
-    return pass.random().dropout(adapter_.path + ".lora_dropout", x, adapter_.dropout);
+    const Tensor& of_head = pass.stream().head_tokens;
+    const bool taken = of_head.defined() && x.size(0) == of_head.numel();
+    return pass.random().dropout(adapter_.path + ".lora_dropout", x, adapter_.dropout, taken ? of_head : Tensor());
   }
 
   // DoRA: ratio * (W x + scale * B A x) + bias, where ratio is the trained length of a row over its present one. While

@@ -7,9 +7,9 @@
 
 namespace easydel::nn {
 
-Tensor Randomness::dropout(std::string_view name, const Tensor& x, double rate) const {
+Tensor Randomness::dropout(std::string_view name, const Tensor& x, double rate, const Tensor& tokens) const {
   if (!training || rate <= 0.0) return x;
-  return ops::dropout(x, rate, key(name), first_token);
+  return ops::dropout(x, rate, key(name), first_token, tokens);
 }
 
 Tensor Randomness::jitter(std::string_view name, const Tensor& x, double amount) const {

@@ -19,8 +19,9 @@ class Randomness {
   int64_t first_token = 0;     // global index of this pass's first token in the step
   double embedding_noise = 0;  // alpha of arXiv:2310.05914 (NEFTune); 0: none
 
-  // x with a share of its elements dropped while training; `name` tells a layer's draws apart.
-  Tensor dropout(std::string_view name, const Tensor& x, double rate) const;
+  // x with a share of its elements dropped while training; `name` tells a layer's draws apart. `tokens`: of each row
+  // the token of the pass, int64 on the CPU; undefined: the rows are the pass's tokens.
+  Tensor dropout(std::string_view name, const Tensor& x, double rate, const Tensor& tokens = {}) const;
   // x times random numbers in [1 - amount, 1 + amount] while training.
   Tensor jitter(std::string_view name, const Tensor& x, double amount) const;
   // Embeddings [tokens, size] of the sequences, while training with uniform noise of at most embedding_noise /

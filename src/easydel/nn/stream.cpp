@@ -104,6 +104,10 @@ std::vector<int64_t> Stream::row_offsets(int64_t rows) const { return offsets_of
 Tensor Stream::row_sequences(int64_t rows) const { return sequences_of(order_.get(), rows); }
 Tensor Stream::row_tokens(int64_t rows) const { return tokens_of(order_.get(), rows); }
 
+bool Stream::are_of_head(int64_t rows) const {
+  return head_tokens.defined() && rows == head_tokens.numel() && rows != tokens();
+}
+
 std::vector<int64_t> Stream::offsets_of(const RowOrder* order, int64_t rows) const {
   if (order) {
     check(!order->taken, "stream: ", rows, " rows are not in the order of sequences");
@@ -111,6 +115,13 @@ std::vector<int64_t> Stream::offsets_of(const RowOrder* order, int64_t rows) con
     return order->offsets;
   }
   if (rows == tokens()) return cu_seqlens;
+  if (are_of_head(rows)) {
+    const int64_t* const of_head = head_tokens.const_data_ptr<int64_t>();
+    std::vector<int64_t> offsets;
+    for (const int64_t begin : cu_seqlens)
+      offsets.push_back(std::lower_bound(of_head, of_head + rows, begin) - of_head);
+    return offsets;
+  }
   check(rows == requested_tokens(), "stream: ", rows, " rows are neither its ", tokens(), " tokens nor the ",
         requested_tokens(), " requested ones");
   std::vector<int64_t> offsets = {0};
@@ -128,7 +139,7 @@ Tensor Stream::tokens_of(const RowOrder* order, int64_t rows) const {
   if (order && order->taken) return of_taken(tokens_of(order->from.get(), order->from_rows), order->taken, rows);
   const std::vector<int64_t> offsets = offsets_of(order, rows);
   const Tensor all = at::arange(tokens(), at::kLong);
-  if (!order) return rows == tokens() ? all : requested_rows(all);
+  if (!order) return rows == tokens() ? all : are_of_head(rows) ? head_tokens : requested_rows(all);
   std::vector<Tensor> parts = {all.slice(0, 0, 0)};
   for (const TokenSpan& span : order->tokens) parts.push_back(all.slice(0, span.begin, span.end));
   const Tensor out = at::cat(parts);

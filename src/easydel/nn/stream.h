@@ -57,6 +57,9 @@ class Stream {
   Tensor masked;  // bool [tokens]: tokens that are not attended (padding in a probe); undefined: none
   // Of each sequence the number of its last tokens whose results are requested; empty: all.
   std::vector<int64_t> requested;
+  // The tokens whose results a head reads, ascending, where whoever called the model took them from its results: int64
+  // on the CPU. Undefined: all, or the requested ones.
+  Tensor head_tokens;
   bool adapters = true;  // false: weights are read without their adapters, as the base model has them
   // Of each sequence the adapter that it is computed with (models::Adapters); null: the model as it was loaded. Empty:
   // none has one. The pass keeps them, whatever is replaced or removed while it runs.
@@ -84,7 +87,8 @@ class Stream {
   std::vector<KeyChoice>& choices(int64_t layer) const;
 
   // Which rows of a product's input belong to which sequence: those of sequence s are [offsets[s], offsets[s + 1]).
-  // `rows` is the number of rows; they are the stream's tokens, the requested ones of them, or what a RowScope says.
+  // `rows` is the number of rows; they are the stream's tokens, the requested ones of them, head_tokens, or what a
+  // RowScope says.
   // Bug if they are none of these, or if they are in another order than that of sequences.
   std::vector<int64_t> row_offsets(int64_t rows) const;
   // The same for rows in any order, such as those that are sorted by expert: int64 [rows], the sequence of each.
@@ -108,6 +112,7 @@ class Stream {
   friend class RowScope;
   struct Computed;
   struct RowOrder;
+  bool are_of_head(int64_t rows) const;
   std::vector<int64_t> offsets_of(const RowOrder* order, int64_t rows) const;
   Tensor sequences_of(const RowOrder* order, int64_t rows) const;
   Tensor tokens_of(const RowOrder* order, int64_t rows) const;

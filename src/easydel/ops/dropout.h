@@ -10,8 +10,8 @@ namespace easydel::ops {
 uint64_t dropout_key(uint64_t seed, uint64_t step, std::string_view path);
 
 // x [tokens, ...]: each element is zero with probability `rate`, otherwise divided by 1 - rate. Row t is global token
-// first_token + t.
-Tensor dropout(const Tensor& x, double rate, uint64_t key, int64_t first_token);
+// first_token + t, or first_token + tokens[t] if `tokens`, int64 [tokens] on the CPU, is defined.
+Tensor dropout(const Tensor& x, double rate, uint64_t key, int64_t first_token, const Tensor& tokens = {});
 // fp32 [tokens, channels]: uniform random numbers in [0, 1).
 Tensor uniform(int64_t tokens, int64_t channels, uint64_t key, int64_t first_token);
 // x times uniform random numbers in [1 - amount, 1 + amount].

@@ -52,6 +52,7 @@ ComputedLoss compute_loss(const models::Model& model, const LossInputs& inputs, 
   const Tensor learned =
       labels.ne(config.ignore_index).logical_and(labels >= 0).logical_and(labels < head.vocabulary());
   const Tensor rows = learned.masked_select(real).nonzero().squeeze(1);
+  pass.stream().head_tokens = rows.to(at::kCPU);
   const nn::Scores scores = head.score(out.outputs.hidden.index_select(0, rows), labels.masked_select(learned), pass,
                                        {.correct = true,
                                         .uniform = config.label_smoothing > 0,

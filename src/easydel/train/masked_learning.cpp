@@ -140,7 +140,7 @@ class MaskedLearning final : public Method {
     nn::Pass pass;
     const models::Outputs outputs = forwarding.run(model, batch, pass);
     if (batch.labelled == 0) return {outputs.hidden.sum() * 0, {}};
-    const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);
+    const auto [hidden, labels] = labelled_rows(outputs.hidden, batch, pass);
     const nn::Scores scores = model.head().score(hidden, labels, pass, {.correct = forwarding.metrics});
     Loss out{-scores.logps.sum(), {}};
     if (forwarding.metrics)

@@ -182,11 +182,17 @@ Batch flat_batch(std::span<const data::Example* const> examples) {
   return batch;
 }
 
-std::pair<Tensor, Tensor> labelled_rows(const Tensor& hidden, const Batch& batch) {
+std::pair<Tensor, Tensor> labelled_rows(const Tensor& hidden, const Batch& batch, nn::Pass& pass) {
   const Tensor labels = batch.labels.to(hidden.device());
   if (batch.labelled == batch.size()) return {hidden, labels};
   const Tensor rows = labels.ne(data::no_label).nonzero().squeeze(1);
+  pass.stream().head_tokens = rows.to(at::kCPU);
   return {hidden.index_select(0, rows), labels.index_select(0, rows)};
+}
+
+std::pair<Tensor, Tensor> labelled_rows(const Tensor& hidden, const Batch& batch) {
+  nn::Pass none;
+  return labelled_rows(hidden, batch, none);
 }
 
 }  // namespace easydel::train

@@ -214,5 +214,7 @@ data::Prepare preparation(const Method& method, const MethodConfig& config);
 Batch flat_batch(std::span<const data::Example* const> examples);
 // Selects the labelled rows of hidden [tokens, size]; returns (rows, labels).
 std::pair<Tensor, Tensor> labelled_rows(const Tensor& hidden, const Batch& batch);
+// The same, and tells `pass` that its head reads these rows.
+std::pair<Tensor, Tensor> labelled_rows(const Tensor& hidden, const Batch& batch, nn::Pass& pass);
 
 }  // namespace easydel::train

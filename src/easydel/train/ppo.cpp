@@ -103,7 +103,7 @@ class Ppo final : public SamplingMethod {
   ValuedScores scored(const models::Model& model, const Batch& batch, const Forwarding& how, bool bonus) const {
     nn::Pass pass;
     const models::Outputs outputs = how.run(model, batch, pass);
-    const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);
+    const auto [hidden, labels] = labelled_rows(outputs.hidden, batch, pass);
     const Tensor places = batch.column(ppo_has_value).gt(0).nonzero().squeeze(1).to(outputs.hidden.device());
     nn::ScoreOptions options = scoring(how.metrics || bonus, bonus);
     if (batch.has(kept_tokens_column)) options.kept = batch.column(kept_tokens_column);

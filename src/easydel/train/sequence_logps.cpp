@@ -49,7 +49,7 @@ SequenceScores score_sequences(const models::Model& model, const Batch& batch, c
   if (batch.has(kept_tokens_column)) options.kept = batch.column(kept_tokens_column);
   nn::Pass pass;
   const models::Outputs outputs = forwarding.run(model, batch, pass);
-  const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);
+  const auto [hidden, labels] = labelled_rows(outputs.hidden, batch, pass);
   const auto sequences = int64_t(batch.cu_seqlens.size()) - 1;
 
   SequenceScores out;

@@ -58,7 +58,7 @@ class Sft final : public Method {
     const models::Outputs outputs = forwarding.run(model, batch, pass);
     // A micro-batch without labels still takes part in the collective operations of the ranks.
     if (batch.labelled == 0) return {outputs.hidden.sum() * 0, {}};
-    const auto [hidden, labels] = labelled_rows(outputs.hidden, batch);
+    const auto [hidden, labels] = labelled_rows(outputs.hidden, batch, pass);
     const nn::Scores scores = model.head().score(hidden, labels, pass,
                                                  {.entropy = forwarding.metrics,
                                                   .correct = forwarding.metrics,

@@ -188,7 +188,8 @@ Loss Teaching::loss(const models::Model& student, const Batch& batch, const Forw
     how.training = how.metrics = false;
     how.checkpointing = nn::Checkpointing::none;
     how.routers = nullptr;
-    const Tensor hidden = labelled_rows(forward(*teacher_, how, of_teacher, teacher_pass), batch).first;
+    const Tensor all = forward(*teacher_, how, of_teacher, teacher_pass);
+    const Tensor hidden = labelled_rows(all, batch, teacher_pass).first;
     target = teacher_->head().terms(hidden, teacher_pass);
   }
   Forwarding how = forwarding;
@@ -196,7 +197,7 @@ Loss Teaching::loss(const models::Model& student, const Batch& batch, const Forw
   const Tensor all = forward(student, how, of_student, pass);
   // A micro-batch without labels still takes part in the collective operations of the ranks.
   if (batch.labelled == 0) return {all.sum() * 0, {}};
-  const auto [hidden, labels] = labelled_rows(all, batch);
+  const auto [hidden, labels] = labelled_rows(all, batch, pass);
 
   Loss out;
   const auto count = double(batch.labelled);
