@@ -413,9 +413,7 @@ void add_commands(CLI::App& app, Options& o) {
 
   one = add_command(app, o, "merge", "Merge LoRA adapters into a model", work, [&o] { return run_merge(o.merge); });
   one->add_option("model", o.merge.model, "Model folder, or a name on the Hugging Face Hub (owner/name)")->required();
-  one->add_option("--adapter", o.merge.adapters, "Adapter folder; FOLDER:0.5 adds half of it (may be repeated)")
-      ->required()
-      ->allow_extra_args(false);
+  one->add_option("--adapter", o.merge.adapters, "Folder; DIR:0.5 adds a half")->required()->allow_extra_args(false);
   one->add_option("-o,--out,--output", o.merge.output, "Folder to write")->required();
   one->add_option("--dtype", o.merge.dtype, "Dtype of the saved weights: auto (the model's), fp32, bf16");
   one->add_option("--merge-base", o.merge.base, "Over codes: trained (the decoded ones), or original (those before)");
