@@ -131,7 +131,7 @@ TEST(RankExamples, ARankWithoutLabelsBorrowsAnExampleWithSome) {
 
 TEST(RankExamples, ABadRowOfOneRankEndsAllOfThem) {
   std::vector<std::string> rows = numbers(200);
-  rows[101] = rows[106] = "bad";  // of the first rank's part and of the second's
+  rows[97] = rows[102] = "bad";  // of the first rank's part and of the second's
   const Lines lines(rows);
   const auto refused_on = [&](const data::DatasetOptions& options, const std::vector<std::string>& texts) {
     test::run_ranks(2, [&](const test::Meeting& meeting) {
@@ -142,8 +142,8 @@ TEST(RankExamples, ABadRowOfOneRankEndsAllOfThem) {
       EXPECT_NE(text.find(texts[size_t(meeting.world.rank)]), std::string::npos) << text;
     });
   };
-  rows[101] = "101";
-  refused_on(Lines(rows).options(true), {"another rank could not go on", "rows.jsonl:107: is bad"});
+  rows[97] = "97";
+  refused_on(Lines(rows).options(true), {"another rank could not go on", "rows.jsonl:103: is bad"});
   data::DatasetOptions skipping = lines.options(true);
   skipping.bad_rows = {true, 1};
   const std::string joint = "mixture.max_bad_rows: all ranks together have skipped 2 bad rows";
