@@ -101,7 +101,7 @@ TEST_F(StreamedRows, BadOnesOfAllRanksAreCountedOnce) {
 
 TEST_F(StreamedRows, ThePlanSpeaksOfTheFirstRows) {
   const test::Ran ran = program({"run", "run.yaml"}, {"trainer.max_training_steps=1"});
-  EXPECT_EQ(ran.err.find("mistakes"), std::string::npos) << ran.err << "every row ends in </s>";
+  EXPECT_EQ((ran.out + ran.err).find("mistakes"), std::string::npos) << ran.out << ran.err << "every row ends in </s>";
 }
 
 TEST_F(StreamedRows, ArePackedForARunOfKnownLength) {
