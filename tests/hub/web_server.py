@@ -2,7 +2,7 @@
 
 Arguments: FOLDER LOG. A file's name asks for misbehaviour: "broken..." ends half-way at the first try, "busy..." answers
 503 twice, "once429..." answers 429 once, "secret..." wants the token "open", "whole..." knows no ranges, "changing..." is another file after each
-interruption, "headless..." takes no HEAD, "slow..." sends little by little. The log gets a line for each request: method, path, range, If-Range.
+request, of which the first one ends half-way unless it asks for a part, "headless..." takes no HEAD, "slow..." sends little by little. The log gets a line for each request: method, path, range, If-Range.
 """
 import hashlib
 import os
@@ -54,11 +54,11 @@ class Web(BaseHTTPRequestHandler):
         if name.startswith("changing") and tries.get((name, "GET"), 0) > 1:
             data = data.replace(b"a", b"b")
         etag = '"' + hashlib.sha1(data).hexdigest() + '"'
-        begin, end = 0, len(data)
+        begin, end, is_part = 0, len(data), False
         has_range = "Range" in self.headers and not name.startswith("whole")
         if has_range:
             first, last = self.headers["Range"].split("=")[1].split("-")
-            begin, end = int(first), min(int(last) + 1, end) if last else end
+            begin, end, is_part = int(first), min(int(last) + 1, end) if last else end, bool(last)
             if self.headers.get("If-Range", etag) != etag and not name.startswith("changing"):
                 begin, end, has_range = 0, len(data), False
         if has_range and begin >= len(data):
@@ -81,7 +81,7 @@ class Web(BaseHTTPRequestHandler):
                 self.wfile.flush()
                 time.sleep(0.002)
             return None
-        if name.startswith(("broken", "changing", "whole")) and tries[key] == 1:
+        if name.startswith(("broken", "whole") if is_part else ("broken", "changing", "whole")) and tries[key] == 1:
             self.wfile.write(data[: len(data) // 2])
             self.wfile.flush()
             self.connection.shutdown(socket.SHUT_RDWR)

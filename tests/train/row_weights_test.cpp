@@ -71,18 +71,19 @@ class MessageWeights : public testing::TestWithParam<const char*> {};
 TEST_P(MessageWeights, OfZeroAreAMask) {
   const test::LogLines log;
   const TemporaryFolder folder;
-  std::string plain, marked;
-  for (int i = 0; i < 8; ++i)
-    for (std::string* const rows : {&plain, &marked})
-      *rows +=
-          str(R"({"messages": [{"role": "user", "content": "Who had )", i,
-              R"( balls?"}, {"role": "assistant", "content": "The dog.")", rows == &marked ? R"(, "weight": 0)" : "",
-              R"(}, {"role": "user", "content": "And then?"}, {"role": "assistant", "content": "A hat."}]})", "\n");
-  test::write_file(folder / "plain.jsonl", plain);
-  test::write_file(folder / "marked.jsonl", marked);
-  const std::string files = "data_files: \"" + folder.path().string();
-  EXPECT_EQ(trained(folder, GetParam(), files + "/marked.jsonl\", roles_to_train: [assistant]"),
-            trained(folder, GetParam(), files + "/plain.jsonl\", train_on_turns: last"));
+  const auto trained_with = [&](const std::string& mark) {
+    std::string rows;
+    for (int i = 0; i < 8; ++i)
+      rows += str(R"({"messages": [{"role": "user", "content": "Who had )", i,
+                  R"( balls?"}, {"role": "assistant", "content": "The dog.")", mark,
+                  R"(}, {"role": "user", "content": "And then?"}, {"role": "assistant", "content": "A hat."}]})", "\n");
+    test::write_file(folder / "talk.jsonl", rows);
+    return trained(folder, GetParam(),
+                   "data_files: \"" + (folder / "talk.jsonl").string() + "\", roles_to_train: [assistant]");
+  };
+  const std::string masked = trained_with(R"(, "train": false)");
+  EXPECT_EQ(trained_with(R"(, "weight": 0)"), masked);
+  EXPECT_NE(trained_with(""), masked);
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, MessageWeights,
