@@ -147,13 +147,13 @@ class Client final : public Transport {
     const size_t bytes = std::min({into.size(), step_, input_.size()});
     input_.copy(into.data(), bytes);
     input_.remove_prefix(bytes);
-    loop_.post([this, alive = alive_, bytes, done = std::move(done)] {
+    loop_.post([alive = alive_, bytes, done = std::move(done)] {
       if (*alive) done(bytes, bytes == 0);
     });
   }
   void write(std::string_view bytes, Done done) override {
     output_ += bytes;
-    loop_.post([this, alive = alive_, bytes = bytes.size(), done = std::move(done)] {
+    loop_.post([alive = alive_, bytes = bytes.size(), done = std::move(done)] {
       if (*alive) done(bytes, false);
     });
   }
