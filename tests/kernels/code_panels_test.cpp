@@ -141,6 +141,38 @@ TEST(CodePanels, MultiplyWithTheBitsOfTheirDecodedValues) {
   }
 }
 
+// Up to four rows in pairs are multiplied without a panel of values, if no value is denormal.
+TEST(CodePanels, MultiplyFewRowsWithTheSameBitsAsMany) {
+  constexpr int64_t n = 70;
+  for (const CodePanelsSpec& spec : every_spec()) {
+    SCOPED_TRACE(told(spec));
+    for (const int64_t k : {80, 96, 160}) {
+      Coded coded(n, k, spec, PanelNumbers::f16);
+      for (size_t i = 0; i < coded.spec.table.size(); ++i) coded.spec.table[i] = float(int(i * 7 % 16) - 5);
+      std::mt19937 generator(9);
+      for (float& scale : coded.scales) scale = rounded_to_half(float(1 + generator() % 999) * 0x1.01p-14f);
+      for (float& shift : coded.shifts)
+        shift = coded.spec.shift == PanelShift::zeros ? float(generator() % 16) : rounded_to_half(-0.3f * shift);
+      const auto panels = coded.panels();
+      EXPECT_EQ(panels->layout().is_normal, spec.codes != PanelCodes::e4m3 || spec.shift == PanelShift::none);
+      const EncodedWeight weight{panels, n, 0, 1};
+      const std::vector<float> values = coded.values();
+      for (const int64_t m : {1, 2, 3, 4}) expect_products_of_plain(weight, values, m, n, k);
+    }
+  }
+}
+
+// Their products would be zero by the instruction, and are not with the decoded values.
+TEST(CodePanels, KnowDenormalValues) {
+  Coded coded(32, 64, {.codes = PanelCodes::i8, .group = 16}, PanelNumbers::f32);
+  for (float& scale : coded.scales) scale = 1;
+  EXPECT_TRUE(coded.panels()->layout().is_normal);
+  coded.scales[5] = 0;
+  EXPECT_TRUE(coded.panels()->layout().is_normal);
+  coded.scales[5] = 0x1p-127f;
+  EXPECT_FALSE(coded.panels()->layout().is_normal);
+}
+
 // Half of what fp32 scales take.
 TEST(CodePanels, KeepNumbersInTwoBytesWhereThatLosesNothing) {
   const CodePanelsSpec spec{.codes = PanelCodes::e4m3, .group = 16};
