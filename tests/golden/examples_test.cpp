@@ -338,6 +338,23 @@ TEST(Examples, TalkingWithAProgramRaisesItsRewards) {
   EXPECT_GT(rise_of(example.values("reward")), 0.3);
 }
 
+// Episodes call the tool: they have more than one turn.
+TEST(Examples, ATaughtModelAsksTheCalculator) {
+  Example taught, episodes;
+  const Ran calls = taught.run("22_tool_calls.yaml", {});
+  ASSERT_EQ(calls.status, 0) << calls.err;
+  const Ran ran = episodes.run("23_calculator.yaml", {"model.name_or_path=" + taught.checkpoint().string()});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_GT(rise_of(episodes.values("reward")), 0.3);
+  std::string rollouts;
+  for (const auto& entry : fs::recursive_directory_iterator(episodes.folder / "out"))
+    if (entry.path().filename() == "rollouts.jsonl") rollouts = read_file(entry.path());
+  EXPECT_NE(rollouts.find("<tool_response>"), std::string::npos);
+  const Value document = parse_yaml(read_file(source_root() / "examples/23_calculator.yaml"));
+  EXPECT_EQ(fs::path(document.find("model")->find("name_or_path")->scalar),
+            "runs/tool_calls" / fs::relative(taught.checkpoint(), taught.folder / "out"));
+}
+
 TEST(Examples, TwoRanksLearnWhatOneRankLearns) {
   Example two, one;
   const std::vector<std::string> shorter = {"trainer.max_training_steps=3", "trainer.report_steps=1"};
