@@ -104,8 +104,12 @@ TEST_F(RemoteRanges, OfAllKindsHaveTheirRows) {
   if (test::run({"sh", "-c", str("cd ", served().string(), " && tar cf rows.tar table.csv rows.jsonl")}).status == 0)
     names.emplace_back("rows.tar");
   ASSERT_GE(names.size(), 6u);
-  for (const std::string& name : names)
-    EXPECT_EQ(rows_of(local_copies(url(name), options_, "data_files").at(0)), rows_of(served() / name)) << name;
+  for (const std::string& name : names) {
+    std::vector<std::string> rows = rows_of(local_copies(url(name), options_, "data_files").at(0));
+    // Rows of an archive say where it is.
+    for (std::string& row : rows) row = test::replaced(row, url(name), (served() / name).string());
+    EXPECT_EQ(rows, rows_of(served() / name)) << name;
+  }
 }
 
 TEST_F(RemoteRanges, AreGoneToByAnIndex) {

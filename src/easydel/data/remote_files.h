@@ -14,8 +14,8 @@
 namespace easydel::data {
 
 struct RemoteOptions {
-  std::filesystem::path cache;     // copies are in its folder remote/; those of hf:// in Hugging Face's own cache
-  bool keeps = true;               // cache_remote_files
+  std::filesystem::path cache;  // copies are in its folder remote/; those of hf:// in Hugging Face's own cache
+  bool keeps = true;            // cache_remote_files
   int64_t piece_bytes = int64_t{2} << 20;  // that are asked for together, without a copy
   int64_t expiry_seconds = 86400;  // a copy is used so long before the server is asked whether the file has changed
   int64_t retries = 3;             // after the first try fails

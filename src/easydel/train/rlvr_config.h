@@ -47,7 +47,8 @@ struct RlvrKeys {
 struct RlvrConfig {
   RlvrKeys own;
   GrpoKeys grpo;
-  RolloutKeys rollouts = {.max_prompt_length = 1024, .max_completion_length = 2048, .num_return_sequences = 8};
+  RolloutKeys rollouts = {
+      .max_prompt_length = long_prompt_length, .max_completion_length = 2048, .num_return_sequences = 8};
   WindowKeys window;
   ReferenceKeys reference;
 

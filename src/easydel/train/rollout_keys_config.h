@@ -31,8 +31,11 @@ inline constexpr const char* importance_help =
     "model and the reference too. With sampled, ratios are not biased by the cut-off. It stores those tokens, 12 bytes "
     "each.";
 
+// Defaults of max_prompt_length.
+inline constexpr int64_t usual_prompt_length = 512, long_prompt_length = 1024;
+
 struct RolloutKeys {
-  int64_t max_prompt_length = 512;
+  int64_t max_prompt_length = usual_prompt_length;
   int64_t max_completion_length = 256;
   int64_t num_return_sequences = 4;
   double temperature = 0.7;

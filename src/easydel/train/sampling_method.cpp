@@ -28,8 +28,9 @@ void check_positions(const RolloutKeys& keys, int64_t positions) {
            str(keys.max_completion_length, " new tokens leave no room for a prompt: the model has ", positions,
                " positions"),
            str("give at most ", positions - 1));
-  // The default is not the user's: it only cuts.
-  if (keys.max_prompt_length >= positions && keys.max_prompt_length != RolloutKeys().max_prompt_length)
+  // A default only cuts.
+  const int64_t length = keys.max_prompt_length;
+  if (length >= positions && length != usual_prompt_length && length != long_prompt_length)
     refuse("trainer.max_prompt_length",
            str("prompts of ", keys.max_prompt_length, " tokens leave no room for a completion: the model has ",
                positions, " positions"),

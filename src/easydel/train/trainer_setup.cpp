@@ -349,8 +349,7 @@ void Trainer::make_plan() {
         plan.mistakes.push_back(std::move(line));
     if (ranks_.first() && parts_.model->task() == models::Task::causal_lm)
       if (std::string line = chat_disagreement(); !line.empty()) plan.mistakes.push_back(std::move(line));
-    const int64_t most = parts_.model->max_positions();
-    if (most > 0 && plan.longest > most)
+    if (const int64_t most = parts_.model->max_positions(); most > 0 && plan.longest > most)
       log::warning("the longest example has ", plan.longest, " tokens; the model was trained for at most ", most,
                    " (trainer.max_length: ", most, " would keep to that)");
   }
