@@ -54,6 +54,15 @@ const std::array<uint8_t, steps>& codes_of_steps(bool has_sign) {
   return has_sign ? with : without;
 }
 
+// Calls work(block) for all blocks, some at a time, so that handing them out costs little.
+template <class Work>
+void for_blocks(kernels::Executor& executor, int64_t blocks, const Work& work) {
+  constexpr int64_t together = 64;
+  executor.run((blocks + together - 1) / together, [&](int64_t task) {
+    for (int64_t b = task * together; b < std::min((task + 1) * together, blocks); ++b) work(b);
+  });
+}
+
 }  // namespace
 
 const std::array<float, 256>& dynamic_map(bool has_sign) {
@@ -64,7 +73,7 @@ const std::array<float, 256>& dynamic_map(bool has_sign) {
 void quantize_dynamic(kernels::Executor& executor, bool has_sign, const float* values, int64_t count, int64_t block,
                       uint8_t* codes, float* scales) {
   const std::array<uint8_t, steps>& table = codes_of_steps(has_sign);
-  executor.run((count + block - 1) / block, [&](int64_t b) {
+  for_blocks(executor, (count + block - 1) / block, [&](int64_t b) {
     const int64_t first = b * block, end = std::min(first + block, count);
     float most = 0;
     for (int64_t i = first; i < end; ++i) most = std::max(most, std::fabs(values[i]));
@@ -81,7 +90,7 @@ void quantize_dynamic(kernels::Executor& executor, bool has_sign, const float* v
 void dequantize_dynamic(kernels::Executor& executor, bool has_sign, const uint8_t* codes, const float* scales,
                         int64_t count, int64_t block, float* values) {
   const std::array<float, 256>& map = dynamic_map(has_sign);
-  executor.run((count + block - 1) / block, [&](int64_t b) {
+  for_blocks(executor, (count + block - 1) / block, [&](int64_t b) {
     for (int64_t i = b * block; i < std::min((b + 1) * block, count); ++i) values[i] = map[codes[i]] * scales[b];
   });
 }

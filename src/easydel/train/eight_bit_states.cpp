@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "easydel/quant/dynamic_map.h"
@@ -35,29 +36,42 @@ class EightBitStates final : public UpdateRule {
     return out;
   }
 
+  // In pieces that stay in a cache, because a rule goes by elements: states in fp32 are never whole.
   void update(const Update& u) const override {
     if (u.value.numel() < min_coded_elements) return rule_->update(u);
-    OptimizerStates plain;
-    for (const auto& [name, codes] : u.states)
-      if (const size_t end = name.rfind("_codes"); end != std::string::npos && end + 6 == name.size())
-        plain[name.substr(0, end)] = decoded(name.substr(0, end), u.states, u.value.sizes());
-    rule_->update({u.value, u.gradient, plain, u.step, u.rate, u.decay, u.copy, u.scale});
-    for (const auto& [name, state] : plain) encode(name, state, u.states);
+    const Tensor value = u.value.view({-1}), gradient = u.gradient.reshape({-1}),
+                 copy = u.copy.defined() ? u.copy.view({-1}) : u.copy;
+    for (int64_t first = 0; first < value.numel(); first += piece) {
+      const int64_t count = std::min(piece, value.numel() - first);
+      OptimizerStates plain;
+      for (const auto& [name, codes] : u.states)
+        if (const size_t end = name.rfind("_codes"); end != std::string::npos && end + 6 == name.size())
+          plain[name.substr(0, end)] = decoded(name.substr(0, end), u.states, first, count);
+      Tensor part = value.narrow(0, first, count);
+      const Tensor own = gradient.narrow(0, first, count);
+      rule_->update(
+          {part, own, plain, u.step, u.rate, u.decay, copy.defined() ? copy.narrow(0, first, count) : copy, u.scale});
+      for (const auto& [name, state] : plain) encode(name, state, u.states, first);
+    }
   }
 
  private:
-  static Tensor decoded(const std::string& name, const OptimizerStates& states, at::IntArrayRef shape) {
+  static constexpr int64_t piece = 1 << 20;  // whole blocks
+
+  static Tensor decoded(const std::string& name, const OptimizerStates& states, int64_t first, int64_t count) {
     const Tensor &codes = states.at(name + "_codes"), &scales = states.at(name + "_scales");
-    Tensor out = at::empty(shape, codes.options().dtype(at::kFloat));
-    quant::dequantize_dynamic(tensor::executor(), has_sign(name), codes.const_data_ptr<uint8_t>(),
-                              scales.const_data_ptr<float>(), out.numel(), block, out.mutable_data_ptr<float>());
+    Tensor out = at::empty({count}, codes.options().dtype(at::kFloat));
+    quant::dequantize_dynamic(tensor::executor(), has_sign(name), codes.const_data_ptr<uint8_t>() + first,
+                              scales.const_data_ptr<float>() + first / block, count, block,
+                              out.mutable_data_ptr<float>());
     return out;
   }
-  static void encode(const std::string& name, const Tensor& state, const OptimizerStates& states) {
+  // `state`: the elements from `first` on.
+  static void encode(const std::string& name, const Tensor& state, const OptimizerStates& states, int64_t first = 0) {
     const Tensor values = state.contiguous();
     quant::quantize_dynamic(tensor::executor(), has_sign(name), values.const_data_ptr<float>(), values.numel(), block,
-                            states.at(name + "_codes").mutable_data_ptr<uint8_t>(),
-                            states.at(name + "_scales").mutable_data_ptr<float>());
+                            states.at(name + "_codes").mutable_data_ptr<uint8_t>() + first,
+                            states.at(name + "_scales").mutable_data_ptr<float>() + first / block);
   }
 
   std::unique_ptr<UpdateRule> rule_;
