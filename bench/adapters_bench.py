@@ -195,6 +195,7 @@ def write_weights(folder, tensors):
         order.append((name, size))
         at += size
     text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # as the libraries pad it; values out of line would be copied
     with open(folder / "model.safetensors", "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for name, size in order:

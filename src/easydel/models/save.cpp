@@ -41,6 +41,9 @@ weights::OutTensor written(const FileTensor& file, const std::string& name, cons
                            at::ScalarType type) {
   return {name, tensor::dtype_of(type), file.shape, [file, name, &merged, type](const auto& sink) {
             tensor::to_file(name, merged.of(file, type), type).write(sink);
+            // A weight that is mapped from the model's own file is in memory no longer than it is written.
+            for (const FilePart& part : file.parts)
+              if (part.entry->shard.defined() && part.entry->version == 0) tensor::forget(part.entry->shard);
           }};
 }
 
