@@ -29,12 +29,18 @@ std::vector<Kind> kinds() {
     all.push_back({{Codes::table4, group, nf4_table()}, AccumulationOrder::fp32_chain});
   }
   all.push_back({{Codes::table4, 32, q4_table()}, AccumulationOrder::bf16_tile});
+  for (size_t i = 0, count = all.size(); i < count; ++i)
+    if (all[i].spec.group == 0 || all[i].spec.group == 32) {
+      all.push_back(all[i]);
+      all.back().spec.short_scales = true;
+    }
   return all;
 }
 
 std::string text(const Kind& kind) {
   const char* const names[] = {"bytes", "table", "nibbles"};
-  return str(names[int(kind.spec.codes)], " by ", kind.spec.group, " in ", name(kind.order));
+  return str(names[int(kind.spec.codes)], " by ", kind.spec.group, " in ", name(kind.order),
+             kind.spec.short_scales ? ", short scales" : "");
 }
 
 struct Plain {  // a weight as it is before it is packed
@@ -50,6 +56,8 @@ Plain plain(const QuantizedSpec& spec, int64_t n, int64_t k, unsigned seed) {
     code = spec.codes == Codes::bytes     ? uint8_t(int8_t(int(generator() % 255) - 127))
            : spec.codes == Codes::nibbles ? uint8_t(int(generator() % 16) - 8)
                                           : uint8_t(generator() % 16);
+  if (spec.short_scales)
+    for (float& scale : w.scales) scale = widen(narrow(scale));
   return w;
 }
 
@@ -218,6 +226,7 @@ TEST(QuantizedWeight, KeepsTheCodesAndScalesItWasGiven) {
   for (const Kind& kind : kinds()) {
     const Plain w = plain(kind.spec, n, k, 13);
     const auto packed = pack_codes(pool_of_two(), w.codes.data(), w.scales.data(), n, k, kind.spec);
+    EXPECT_EQ(packed.spec().short_scales, kind.spec.short_scales);
     std::vector<float> values(n * k);
     dequantize(pool_of_two(), packed, {values.data(), k});
     const int64_t group = kind.spec.group > 0 ? kind.spec.group : k;
@@ -234,9 +243,12 @@ TEST(QuantizedWeight, KeepsTheCodesAndScalesItWasGiven) {
   }
 }
 
-// With groups of 64: codes, and scales of fp32.
+// With groups of 64: codes, and scales of fp32 or bf16.
 TEST(QuantizedWeight, TakesItsCodesBytes) {
-  const auto bytes = [](Codes codes) { return QuantizedWeight(32, 640, {codes, 64, q4_table()}).bytes(); };
+  const auto bytes = [](Codes codes, bool short_scales = false) {
+    return QuantizedWeight(32, 640, {codes, 64, q4_table(), short_scales}).bytes();
+  };
+  EXPECT_EQ(bytes(Codes::table4, true), 32 * 320 + 32 * 10 * 2);
   EXPECT_EQ(bytes(Codes::bytes), 32 * 640 + 32 * 10 * 4);
   EXPECT_EQ(bytes(Codes::nibbles), 32 * 320 + 32 * 10 * 4);
   EXPECT_EQ(bytes(Codes::table4), 32 * 320 + 32 * 10 * 4);

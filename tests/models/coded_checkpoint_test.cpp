@@ -86,6 +86,26 @@ TEST_P(CodedCheckpoint, KeepsItsCodes) {
   }
 }
 
+// What a plan of the memory counts before the model is loaded.
+TEST_P(CodedCheckpoint, IsCountedAsItsCodes) {
+  LoadOptions options;
+  options.training = true;
+  options.adapters.emplace_back();
+  options.adapters.back().config.target_modules = std::string("all-linear");
+  const CheckedModel counted = check_model(folder(), options, options.team->mesh());
+  const auto model = load_model(folder(), {});
+  int64_t elements = 0, bytes = 0;
+  for (const nn::Entry& entry : model->parameters().entries())
+    if (!entry.shard.defined()) elements += entry.elements();
+  const weights::ConfigFile config = weights::read_config(folder());
+  const quant::CodedFolder weights = quant::open_coded(folder(), config.document, config.where);
+  for (const auto& [name, codes] : weights.all_codes()) bytes += codes->bytes();
+  for (const std::string& name : weights.names())
+    if (name.ends_with("_blocks") || name.ends_with("_scales")) bytes += int64_t(weights.at(name).bytes.size());
+  EXPECT_EQ(counted.coded, elements);
+  EXPECT_NEAR(double(counted.coded_bytes), double(bytes), 20);
+}
+
 TEST_P(CodedCheckpoint, SavesTheBytesOfItsCodes) {
   const test::TemporaryFolder work;
   save_model(*load_model(folder(), {}), work / "saved");

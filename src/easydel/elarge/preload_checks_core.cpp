@@ -94,11 +94,12 @@ void check_memory(const Config& config, const models::CheckedModel& model,
   // Weights that are trained are fp32, with a copy in the computation's dtype; others stay in their file's, or are
   // codes.
   const bool codes = config.quantization.weight_format().has_value();
-  const int64_t frozen = model.elements - model.trainable;
-  const auto frozen_bytes = [&](int64_t elements) { return codes ? elements / 2 : elements * 2; };
-  const int64_t weights = model.trainable * (is_fp32 ? 4 : 6) + frozen_bytes(frozen);
+  const auto frozen_bytes = [&](const models::CheckedModel& of, int64_t elements) {
+    return (elements - of.coded) * (codes ? 1 : 4) / 2 + of.coded_bytes;
+  };
+  const int64_t weights = model.trainable * (is_fp32 ? 4 : 6) + frozen_bytes(model, model.elements - model.trainable);
   int64_t side_bytes = 0;
-  for (const models::CheckedModel& side : sides) side_bytes += frozen_bytes(side.elements);
+  for (const models::CheckedModel& side : sides) side_bytes += frozen_bytes(side, side.elements);
   // A model with adapters is its own reference: its base.
   if (config.trainer.has_reference() && !config.reference_model && !adapter_of(config, true))
     side_bytes += model.elements * (is_fp32 ? 4 : 2);
@@ -157,7 +158,7 @@ void check_memory(const Config& config, const models::CheckedModel& model,
                       .longest = rows.packed_length > 0 ? rows.packed_length : rows.longest,
                       .recomputes = recomputes,
                       .is_fp32 = is_fp32});
-  if (model.elements * 2 / ranks + plan.side_models + plan.activation_bytes() <= free->bytes)
+  if (frozen_bytes(model, model.elements) / ranks + plan.side_models + plan.activation_bytes() <= free->bytes)
     keys.emplace_back("the section lora, or trainer.frozen_parameters: what is frozen has no gradients or state");
   for (int64_t more = 2 * ranks; more <= 1024; more *= 2)
     if (plan.total() * ranks / more <= free->bytes) {

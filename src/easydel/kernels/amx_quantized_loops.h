@@ -27,7 +27,7 @@ class ByteTileSide {
   }
   // `count` k of group g, starting at k; `at`: k before them, among the groups processed together.
   const void* right(int64_t panel, int64_t g, int64_t k, int64_t count, int64_t at) const {
-    const uint8_t* const codes = step_.group_at(panel, g) + scale_bytes + k * step_.k_bytes;
+    const uint8_t* const codes = step_.codes_at(panel, g) + k * step_.k_bytes;
     if (step_.codes == Codes::bytes) return codes;
     uint8_t* const to = widened_ + at * panel_columns;
     widen_nibbles(codes, step_.block, count, to);
@@ -63,7 +63,7 @@ class CodeTileSide {
   }
   const void* right(int64_t panel, int64_t g, int64_t k, int64_t count, int64_t at) const {
     uint32_t* const to = pairs_ + at / 2 * panel_columns;
-    CodePairs::read_out(table_, step_.group_at(panel, g), k, count, to);
+    CodePairs::read_out(table_, step_.codes_at(panel, g), k, count, to);
     return to;
   }
   static constexpr bool streams = false;
@@ -141,8 +141,8 @@ struct AmxQuantizedLoops {
   // c = sums x scale + c for group g; the first group initializes c.
   static void add_scaled(const Side& side, const QuantizedStep& step, int64_t panel, int64_t g, int64_t first,
                          int64_t rows, const float* sums, float* c) {
-    const float* const scales = reinterpret_cast<const float*>(step.group_at(panel, g));
-    const __m512 scale[] = {Avx512::load(scales), Avx512::load(scales + tile_columns)};
+    const uint8_t* const group = step.group_at(panel, g);
+    const __m512 scale[] = {scales_of<Avx512>(step, group, 0), scales_of<Avx512>(step, group, tile_columns)};
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < 2; ++v) {
         const int64_t at = r * panel_columns + v * tile_columns;

@@ -57,18 +57,18 @@ struct CodePairLoops : private CodePairs {
     for (int64_t g = 0; g < step.groups;) {
       const int64_t left = whole - g, group_count = left > 0 ? divide_up(left, divide_up(left, max_groups)) : 1;
       Units units{.codes = step.group_at(panel, g),
-                  .apart = scale_bytes + step.group * step.k_bytes,
+                  .apart = step.scale_bytes + step.group * step.k_bytes,
                   .a = step.a_pairs + (first * step.padded_k + g * step.group * rows) / 2,
                   .a_apart = step.group / 2 * rows,
                   .length = step.length_of(g),
                   .c = c};
       units.soon = units.codes + prefetch_distance_bytes;
       if constexpr (max_groups == 4) {
-        if (group_count == 4) sum<4, rows>(units, table);
-        if (group_count == 3) sum<3, rows>(units, table);
+        if (group_count == 4) sum<4, rows>(step, units, table);
+        if (group_count == 3) sum<3, rows>(step, units, table);
       }
-      if (group_count == 2) sum<2, rows>(units, table);
-      if (group_count == 1) sum<1, rows>(units, table);
+      if (group_count == 2) sum<2, rows>(step, units, table);
+      if (group_count == 1) sum<1, rows>(step, units, table);
       g += group_count;
     }
     ProductLoops<V>::write_rows(step.result, panel, first, rows, c);
@@ -79,7 +79,8 @@ struct CodePairLoops : private CodePairs {
   static void by_panels(const QuantizedStep& step, __m512i table, int64_t panel, int64_t first) {
     alignas(64) float c[panels * rows * panel_columns] = {};
     for (int64_t g = 0; g < step.groups; ++g)
-      sum<panels, rows>({.codes = step.group_at(panel, g),
+      sum<panels, rows>(step,
+                        {.codes = step.group_at(panel, g),
                          .apart = step.panel_bytes,
                          .a = step.a_pairs + (first * step.padded_k + g * step.group * rows) / 2,
                          .length = step.length_of(g),
@@ -102,15 +103,15 @@ struct CodePairLoops : private CodePairs {
     const uint8_t* soon = nullptr;
   };
   template <int count, int rows>
-  static void sum(Units units, __m512i table) {
+  static void sum(const QuantizedStep& step, Units units, __m512i table) {
     __m512 sums[count][2][rows];
     for (auto& of_unit : sums)
       for (auto& of_tile : of_unit)
         for (__m512& one : of_tile) one = V::zero();
-    const int64_t bytes = scale_bytes + units.length * panel_columns / 2;
+    const int64_t bytes = step.scale_bytes + units.length * panel_columns / 2;
     const int64_t lines = divide_up(count * bytes / 64 * 8, units.length);  // per eight k
     for (int64_t k = 0; k < units.length; k += 8, units.a += 4 * rows) {
-      const int64_t at = scale_bytes + k / k_block * code_block_bytes + k % k_block / 8 * 64;
+      const int64_t at = step.scale_bytes + k / k_block * code_block_bytes + k % k_block / 8 * 64;
       for (int64_t line = 0; units.soon && line < lines; ++line, units.soon += 64) V::prefetch(units.soon);
 #pragma GCC unroll 4
       for (int u = 0; u < count; ++u)
@@ -133,7 +134,7 @@ struct CodePairLoops : private CodePairs {
     for (int u = 0; u < count; ++u)
 #pragma GCC unroll 2
       for (int tile = 0; tile < 2; ++tile) {
-        const __m512 scale = scales_of(units.codes + u * units.apart, tile);
+        const __m512 scale = scales_of<V>(step, units.codes + u * units.apart, tile * lanes);
 #pragma GCC unroll 4
         for (int r = 0; r < rows; ++r) {
           float* const to = units.c + u * units.c_apart + r * panel_columns + tile * lanes;
@@ -155,17 +156,17 @@ struct CodePairLoops : private CodePairs {
     PairLoops::Ahead ahead;
     for (int64_t g = 0; g < step.groups; g += groups_per_piece) {
       const int64_t end = std::min(g + groups_per_piece, step.groups);
-      const uint8_t* const after = step.group_at(panel, end - 1) + scale_bytes + step.length_of(end - 1) * step.k_bytes;
+      const uint8_t* const after = step.codes_at(panel, end - 1) + step.length_of(end - 1) * step.k_bytes;
       ahead.soon({reinterpret_cast<const char*>(after), 1, (after - step.group_at(panel, g)) / 64, 0},
                  divide_up(rows, block) * ((end - 1 - g) * step.group + step.length_of(end - 1)) / (2 * lanes));
       if (end - g > 1 || step.length_of(g) <= piece) {
         uint32_t* to = pairs;
-        for (int64_t i = g; i < end; ++i) to = read_out(table, step.group_at(panel, i), 0, step.length_of(i), to);
+        for (int64_t i = g; i < end; ++i) to = read_out(table, step.codes_at(panel, i), 0, step.length_of(i), to);
         for (int64_t r = 0; r < rows; r += block) {
           const uint32_t* b = pairs;
           for (int64_t i = g; i < end; b += step.length_of(i++) / 2 * panel_columns) {
             sum_rows(step, first, rows, r, i, 0, step.length_of(i), b, true, sums, ahead);
-            add_scaled(step.group_at(panel, i), std::min(block, rows - r), sums, c + r * panel_columns);
+            add_scaled(step, step.group_at(panel, i), std::min(block, rows - r), sums, c + r * panel_columns);
           }
         }
       } else {
@@ -184,11 +185,11 @@ struct CodePairLoops : private CodePairs {
     const int64_t length = step.length_of(g), block = step.result.rows_per_block;
     for (int64_t k = 0; k < length; k += piece) {
       const int64_t count = std::min(piece, length - k);
-      read_out(table, step.group_at(panel, g), k, count, pairs);
+      read_out(table, step.codes_at(panel, g), k, count, pairs);
       for (int64_t r = 0; r < rows; r += block)
         sum_rows(step, first, rows, r, g, k, count, pairs, k == 0, sums + r * panel_columns, ahead);
     }
-    add_scaled(step.group_at(panel, g), rows, sums, c);
+    add_scaled(step, step.group_at(panel, g), rows, sums, c);
   }
 
   // One block of rows times `count` k of a group, starting at k.
@@ -200,17 +201,14 @@ struct CodePairLoops : private CodePairs {
     PairLoops::some_rows(of_block, a, b, count / 2, {sums, begin}, ahead);
   }
 
-  static void add_scaled(const uint8_t* group, int64_t rows, const float* sums, float* c) {
-    const __m512 low = scales_of(group, 0), high = scales_of(group, 1);
+  static void add_scaled(const QuantizedStep& step, const uint8_t* group, int64_t rows, const float* sums, float* c) {
+    const __m512 low = scales_of<V>(step, group, 0), high = scales_of<V>(step, group, lanes);
     for (int64_t i = 0; i < rows * panel_columns; i += 2 * lanes) {
       V::store(c + i, V::fma(V::load(sums + i), low, V::load(c + i)));
       V::store(c + i + lanes, V::fma(V::load(sums + i + lanes), high, V::load(c + i + lanes)));
     }
   }
 
-  static __m512 scales_of(const uint8_t* group, int64_t tile) {
-    return V::load(reinterpret_cast<const float*>(group) + tile * lanes);
-  }
   static __m512bh pair_of(uint32_t x) { return __m512bh(_mm512_set1_epi32(int(x))); }
 };
 

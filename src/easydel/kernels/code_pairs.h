@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include "easydel/kernels/group_scales.h"
 #include "easydel/kernels/quantized_layout.h"
 
 namespace easydel::kernels {
@@ -19,9 +20,9 @@ struct CodePairs {
     return _mm512_permutexvar_epi16(_mm512_srli_epi32(codes, 4 * pair), table);
   }
 
-  // Decodes `count` k of a group, starting at k, as a panel of pairs; returns its end.
-  static uint32_t* read_out(__m512i table, const uint8_t* group, int64_t k, int64_t count, uint32_t* to) {
-    const uint8_t* codes = group + scale_bytes + k / k_block * code_block_bytes;
+  // Decodes `count` k of a group's codes, starting at k, as a panel of pairs; returns its end.
+  static uint32_t* read_out(__m512i table, const uint8_t* of_group, int64_t k, int64_t count, uint32_t* to) {
+    const uint8_t* codes = of_group + k / k_block * code_block_bytes;
     for (int64_t line = 0; line < count / 4; ++line, codes += 64, to += 64) {
       const __m512i all = _mm512_loadu_si512(codes);
       for (unsigned pair = 0; pair < 4; ++pair) _mm512_storeu_si512(to + pair * 16, look_up(table, all, pair));

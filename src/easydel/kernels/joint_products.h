@@ -22,7 +22,8 @@ struct JointPart {
 inline bool is_joint(const PackedWeight& a, const PackedWeight& b) { return a.k() == b.k() && a.dtype() == b.dtype(); }
 inline bool is_joint(const QuantizedWeight& a, const QuantizedWeight& b) {
   const QuantizedSpec &one = a.spec(), &other = b.spec();
-  return a.k() == b.k() && one.codes == other.codes && one.group == other.group && one.table == other.table;
+  return a.k() == b.k() && one.codes == other.codes && one.group == other.group && one.table == other.table &&
+         one.short_scales == other.short_scales;
 }
 
 // Each result has the bits of product() with its weight alone, whose contract holds: x [m, k], `order`, y in place. At

@@ -13,7 +13,11 @@ void* allocate_bytes(int64_t bytes) {
   const size_t size = (min_bytes + align - 1) / align * align;
   void* const p = std::aligned_alloc(align, size);
   if (!p) throw std::bad_alloc();
-  if (align == huge_page) madvise(p, size, MADV_HUGEPAGE);
+  if (align < huge_page) return p;
+  // The end of a large block has small pages if a huge one would leave much of it unused: there are models of thousands
+  // of blocks.
+  const bool wasteful = size > huge_page && (size - min_bytes) * 16 > size;
+  madvise(p, wasteful ? size - huge_page : size, MADV_HUGEPAGE);
   return p;
 }
 

@@ -2,6 +2,7 @@
 #include "easydel/kernels/quantized.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -26,22 +27,35 @@ QuantizedStep layout_of(const QuantizedWeight& w) {
   step.padded_k = round_up(w.k(), step.block);
   step.group = w.spec().group > 0 ? w.spec().group : step.padded_k;
   step.k_bytes = step.codes == Codes::bytes ? panel_columns : panel_columns / 2;
-  step.panel_bytes = step.groups * scale_bytes + step.padded_k * step.k_bytes;
+  step.short_scales = w.spec().short_scales;
+  step.scale_bytes = panel_columns * int64_t(step.short_scales ? sizeof(bf16) : sizeof(float));
+  step.panel_bytes = step.groups * step.scale_bytes + step.padded_k * step.k_bytes;
   step.panels = w.data();
   step.result.n = w.n();
   return step;
 }
 
-float* scale_at(const QuantizedStep& step, int64_t row, int64_t g) {
+float scale_of(const QuantizedStep& step, int64_t row, int64_t g) {
+  const uint8_t* const group = step.group_at(row / panel_columns, g);
+  const int64_t column = row % panel_columns;
+  return step.short_scales ? widen(reinterpret_cast<const bf16*>(group)[column])
+                           : reinterpret_cast<const float*>(group)[column];
+}
+
+void set_scale(const QuantizedStep& step, int64_t row, int64_t g, float scale) {
   uint8_t* const group = const_cast<uint8_t*>(step.group_at(row / panel_columns, g));
-  return reinterpret_cast<float*>(group) + row % panel_columns;
+  const int64_t column = row % panel_columns;
+  if (step.short_scales)
+    reinterpret_cast<bf16*>(group)[column] = narrow(scale);
+  else
+    reinterpret_cast<float*>(group)[column] = scale;
 }
 
 // Where code k of a row is: a byte, or the byte's low or high half.
 uint8_t* code_at(const QuantizedStep& step, int64_t row, int64_t k) {
   const int64_t g = k / step.group, i = k % step.group, c = row % panel_columns;
   const int64_t tile = tile_columns * step.block * step.k_bytes / panel_columns;
-  uint8_t* const block = const_cast<uint8_t*>(step.group_at(row / panel_columns, g)) + scale_bytes +
+  uint8_t* const block = const_cast<uint8_t*>(step.codes_at(row / panel_columns, g)) +
                          i / step.block * step.block * step.k_bytes + c / tile_columns * tile;
   const int64_t j = step.codes == Codes::nibbles ? i % (step.block / 2) : i % step.block;
   const bool table4 = step.codes == Codes::table4;
@@ -59,7 +73,7 @@ uint8_t code_of(const QuantizedStep& step, int64_t row, int64_t k) {
 // Writes what the codes of a row in one group stand for.
 template <class T>
 void write_values(const QuantizedStep& step, const QuantizedSpec& spec, int64_t row, int64_t g, int64_t length, T* to) {
-  const float scale = *scale_at(step, row, g);
+  const float scale = scale_of(step, row, g);
   T scaled[16], all[8];
   for (size_t code = 0; code < 16; ++code)
     put_rounded((spec.codes == Codes::nibbles ? float(code) - 8 : spec.table[code]) * scale, scaled[code]);
@@ -108,8 +122,8 @@ void put_row(const QuantizedStep& step, int64_t row, const uint8_t* codes) {
   const int64_t c = row % panel_columns, line = tile_columns * 4;
   const int64_t tile = tile_columns * step.block * step.k_bytes / panel_columns;
   for (int64_t g = 0; g < step.groups; ++g) {
-    uint8_t* to = const_cast<uint8_t*>(step.group_at(row / panel_columns, g)) + scale_bytes + c / tile_columns * tile +
-                  c % tile_columns * 4;
+    uint8_t* to =
+        const_cast<uint8_t*>(step.codes_at(row / panel_columns, g)) + c / tile_columns * tile + c % tile_columns * 4;
     for (int64_t k = 0; k < step.length_of(g); k += step.block, to += step.block * step.k_bytes) {
       uint8_t* at = to;
       switch (step.codes) {
@@ -139,8 +153,8 @@ void clear(const QuantizedStep& step, int64_t panel) {
   const int fill = step.codes == Codes::bytes ? 128 : step.codes == Codes::nibbles ? 0x88 : 0;
   for (int64_t g = 0; g < step.groups; ++g) {
     uint8_t* const group = const_cast<uint8_t*>(step.group_at(panel, g));
-    std::memset(group, 0, scale_bytes);
-    std::memset(group + scale_bytes, fill, size_t(step.length_of(g) * step.k_bytes));
+    std::memset(group, 0, size_t(step.scale_bytes));
+    std::memset(group + step.scale_bytes, fill, size_t(step.length_of(g) * step.k_bytes));
   }
 }
 
@@ -224,7 +238,11 @@ QuantizedWeight rows_of(const QuantizedWeight& w, int64_t first, int64_t n) {
 }
 
 QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float* scales, int64_t n, int64_t k,
-                           const QuantizedSpec& spec) {
+                           const QuantizedSpec& given) {
+  QuantizedSpec spec = given;
+  const int64_t groups = spec.group > 0 ? divide_up(k, spec.group) : 1;
+  spec.short_scales = std::all_of(scales, scales + n * groups,
+                                  [](float scale) { return (std::bit_cast<uint32_t>(scale) & 0xffff) == 0; });
   QuantizedWeight w(n, k, spec);
   const QuantizedStep step = layout_of(w);
   executor.run(divide_up(n, panel_columns), [&](int64_t panel) {
@@ -233,7 +251,7 @@ QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float
     std::memset(row_codes + k, 0, size_t(step.padded_k - k));
     clear(step, panel);
     for (int64_t row = panel * panel_columns; row < std::min(n, (panel + 1) * panel_columns); ++row) {
-      for (int64_t g = 0; g < step.groups; ++g) *scale_at(step, row, g) = scales[row * step.groups + g];
+      for (int64_t g = 0; g < step.groups; ++g) set_scale(step, row, g, scales[row * step.groups + g]);
       std::memcpy(row_codes, codes + row * k, size_t(k));
       put_row(step, row, row_codes);
     }
@@ -244,12 +262,14 @@ QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float
 void unpack_codes(Executor& executor, const QuantizedWeight& w, uint8_t* codes, float* scales) {
   const QuantizedStep step = layout_of(w);
   executor.run(w.n(), [&](int64_t row) {
-    for (int64_t g = 0; g < step.groups; ++g) scales[row * step.groups + g] = *scale_at(step, row, g);
+    for (int64_t g = 0; g < step.groups; ++g) scales[row * step.groups + g] = scale_of(step, row, g);
     for (int64_t i = 0; i < w.k(); ++i) codes[row * w.k() + i] = code_of(step, row, i);
   });
 }
 
-QuantizedWeight quantize(Executor& executor, Input from, int64_t n, int64_t k, const QuantizedSpec& spec) {
+QuantizedWeight quantize(Executor& executor, Input from, int64_t n, int64_t k, const QuantizedSpec& given) {
+  QuantizedSpec spec = given;
+  spec.short_scales = false;  // they are quotients
   QuantizedWeight w(n, k, spec);
   const QuantizedStep step = layout_of(w);
   const bool bytes = spec.codes == Codes::bytes;
@@ -270,7 +290,7 @@ QuantizedWeight quantize(Executor& executor, Input from, int64_t n, int64_t k, c
         const int64_t begin = g * step.group, count = std::min(k - begin, step.group);
         const float extreme = of_greatest_size(x + begin, count), size = std::fabs(extreme);
         const float scale = bytes ? size / 127 : high == -low ? size / high : extreme / (high > -low ? high : low);
-        *scale_at(step, row, g) = scale;
+        set_scale(step, row, g, scale);
         const float divisor = scale == 0 ? 1 : scale;  // then every value is 0
         if (bytes)
           to_bytes(x + begin, count, divisor, codes + begin);

@@ -31,8 +31,9 @@ constexpr bool meets_bytes(Codes codes) { return codes != Codes::table4; }
 
 struct QuantizedSpec {
   Codes codes = Codes::bytes;
-  int64_t group = 0;  // k per scale, a multiple of 32; 0: the whole row
-  CodeTable table{};  // of table4
+  int64_t group = 0;          // k per scale, a multiple of 32; 0: the whole row
+  CodeTable table{};          // of table4
+  bool short_scales = false;  // kept in bf16, which holds them all; pack_codes finds out
 };
 
 // A weight W [n, k] in the layout that products read; see quantized_layout.h.

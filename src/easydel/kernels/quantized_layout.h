@@ -1,7 +1,7 @@
 // The packed layout of quantized weights that their loops agree on.
 //
-// Panels of 32 columns n, missing ones of scale 0. A panel is a stream of groups; a group is 32 scales in fp32, then
-// blocks of k (missing k are 0 on the left side):
+// Panels of 32 columns n, missing ones of scale 0. A panel is a stream of groups; a group is 32 scales in fp32 (in bf16
+// if it holds all of the weight's), then blocks of k (missing k are 0 on the left side):
 //   bytes   a block is 64 k (32 where groups are no multiple of 64), two tiles of 16 columns; row j of a tile holds,
 //           for each of its columns, k = 4j to 4j + 3 in four bytes: the code + 128. An operand of VPDPBUSD and
 //           TDPBSUD.
@@ -21,7 +21,6 @@
 
 namespace easydel::kernels {
 
-constexpr int64_t scale_bytes = panel_columns * int64_t(sizeof(float));
 constexpr int64_t code_block_bytes = k_block * panel_columns / 2, code_tile_bytes = code_block_bytes / 2;  // of table4
 
 // Which group of four of the 32 bits holds k in table4.
@@ -31,6 +30,8 @@ struct QuantizedStep {
   Codes codes = Codes::bytes;
   const uint8_t* panels = nullptr;
   int64_t panel_bytes = 0, k_bytes = 0;  // k_bytes: of all columns of one k
+  bool short_scales = false;
+  int64_t scale_bytes = 0;  // of a group
   int64_t k = 0, padded_k = 0, group = 0, groups = 0, block = 0;
 
   const int8_t* x = nullptr;
@@ -49,6 +50,7 @@ struct QuantizedStep {
   const uint8_t* group_at(int64_t panel, int64_t g) const {
     return panels + panel * panel_bytes + g * (scale_bytes + group * k_bytes);
   }
+  const uint8_t* codes_at(int64_t panel, int64_t g) const { return group_at(panel, g) + scale_bytes; }
   int64_t length_of(int64_t g) const { return g + 1 < groups ? group : padded_k - g * group; }
 };
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "easydel/kernels/group_scales.h"
 #include "easydel/kernels/product_loops.h"
 #include "easydel/kernels/quantized_layout.h"
 #include "easydel/kernels/wide.h"
@@ -101,11 +102,10 @@ struct ByteLoops {
     const bool nibbles = step.codes == Codes::nibbles;
     alignas(64) uint8_t widened[piece * panel_columns];
     for (int64_t g = 0; g < step.groups; ++g) {
-      const uint8_t* const scales = step.group_at(panel, g);
       const int64_t length = step.length_of(g), k_step = rows <= block_rows && !nibbles ? length : piece;
       for (int64_t k0 = 0; k0 < length; k0 += k_step) {
         const int64_t k = std::min(k_step, length - k0);
-        const uint8_t* codes = scales + scale_bytes + k0 * step.k_bytes;
+        const uint8_t* codes = step.codes_at(panel, g) + k0 * step.k_bytes;
         if (nibbles) widen_nibbles(codes, step.block, k, widened), codes = widened;
         for (int64_t r = 0; r < rows; r += max_rows) {
           const int64_t count = std::min<int64_t>(max_rows, rows - r);
@@ -125,14 +125,14 @@ struct ByteLoops {
     const ProductStep& result = step.result;
     const bool last = g + 1 == step.groups;
     const bool in_place = last && !result.bias && !result.add && (panel + 1) * panel_columns <= result.n;
-    const float* const scales = reinterpret_cast<const float*>(step.group_at(panel, g));
+    const uint8_t* const group = step.group_at(panel, g);
     for (int64_t r = 0; r < rows; ++r) {
       const int32_t offset = step.x_sums[(first + r) * step.groups + g] * 128;
       T* const to = static_cast<T*>(result.y.at(first + r, panel * panel_columns));
 #pragma GCC unroll 4
       for (int64_t v = 0; v < panel_columns / width; ++v) {
         float* const before = c + r * panel_columns + v * width;
-        F y = V::fma(D::total(D::load(sums + r * row_ints + v * D::ints), offset), V::load(scales + v * width),
+        F y = V::fma(D::total(D::load(sums + r * row_ints + v * D::ints), offset), scales_of<V>(step, group, v * width),
                      g == 0 ? V::zero() : V::load(before));
         if (last) y = V::mul(y, V::set1(step.x_scales[first + r]));
         if (in_place)
@@ -206,14 +206,14 @@ struct CodeLoops {
     float* const sums = c + rows * panel_columns;
     std::memset(c, 0, size_t(rows * panel_columns) * sizeof(float));
     for (int64_t g = 0; g < step.groups; ++g) {
-      const uint8_t* const scales = step.group_at(panel, g);
+      const uint8_t *const group = step.group_at(panel, g), *const codes = step.codes_at(panel, g);
       if (rows <= max_undecoded_rows)
-        read_for_each(step, g, scales + scale_bytes, first, rows, sums);
+        read_for_each(step, g, codes, first, rows, sums);
       else
-        read_out(step, g, scales + scale_bytes, first, rows, sums);
+        read_out(step, g, codes, first, rows, sums);
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t v = 0; v < panel_columns; v += width) {
-          const F scale = V::load(reinterpret_cast<const float*>(scales) + v);
+          const F scale = scales_of<V>(step, group, v);
           float *const to = c + r * panel_columns + v, *const from = sums + r * panel_columns + v;
           V::store(to, V::fma(V::load(from), scale, V::load(to)));
         }

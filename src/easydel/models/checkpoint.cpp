@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/names.h"
 #include "easydel/models/parts_config.h"
 #include "easydel/quant/file_format.h"
@@ -37,6 +38,11 @@ std::shared_ptr<const quant::CodedWeight> packed_experts(const quant::CodedFolde
       quant::read_mxfp4(folder.folder().where(source.found[0]), folder.at(source.found[0]), folder.at(source.found[1]));
   weight->check_scales();
   return weight;
+}
+
+// Releases the memory of the file's bytes; they are read again on next use.
+void forget(const quant::CodedWeight& weight) {
+  for (const auto& [name, view] : weight.parts) files::Mapped::forget(view.bytes);
 }
 
 }  // namespace
@@ -210,6 +216,7 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sou
     }
     make_room();
     entry.shard.copy_(slice_of(source.part_of(quant::values_of(codes)), entry));
+    forget(*codes);
     return unpacked();
   }
   if (!source.stacked) {
@@ -242,7 +249,21 @@ Tensor Checkpoint::take(const std::string& file) const {
   const auto codes = folder_.codes(file);
   if (!codes) return tensor::from_view(folder_.at(file));
   codes->check_scales();
-  return quant::values_of(codes);
+  const Tensor values = quant::values_of(codes);
+  forget(*codes);
+  return values;
+}
+
+int64_t Checkpoint::coded_bytes(const nn::Entry& entry) const {
+  const nn::TensorSource& source = entry.source;
+  if (source.found.empty()) return 0;
+  if (source.packing == nn::Packing::mxfp4) {  // blocks of two codes a byte, and scales
+    const weights::TensorView blocks = folder_.at(source.found[0]), scales = folder_.at(source.found[1]);
+    return int64_t(double(entry.elements()) * (1.0 + double(scales.elements()) / double(blocks.elements())) / 2);
+  }
+  const auto codes = folder_.codes(source.found[0]);
+  if (!codes) return 0;
+  return int64_t(double(entry.elements()) * double(codes->bytes()) / double(codes->rows() * codes->k()));
 }
 
 std::vector<ops::Matrix> Checkpoint::codes_of(const nn::Entry& entry, const KeptCodes& keep) const {
@@ -271,7 +292,10 @@ std::vector<ops::Matrix> Checkpoint::codes_of(const nn::Entry& entry, const Kept
     if (file->k() != entry.shape.back()) return {};
     kept.push_back(quant::matrix_of(file, out, before + source.begin, source.end > 0 ? source.step : 1, entry.compute));
   }
-  for (const auto& file : files) file->check_scales();
+  for (const auto& file : files) {
+    file->check_scales();
+    forget(*file);  // packed codes are a copy, and codes that are read where they lie come back
+  }
   return kept;
 }
 

@@ -56,7 +56,9 @@ class Checkpoint {
   const std::vector<std::string>& left_alone() const { return left_alone_; }
   const quant::CodedFolder& folder() const { return folder_; }
 
-  int64_t elements() const;     // of all the model's tensors
+  int64_t elements() const;  // of all the model's tensors
+  // What a matched entry takes in the file's codes, in proportion to its elements. 0: it has values.
+  int64_t coded_bytes(const nn::Entry& entry) const;
   at::ScalarType type() const;  // of its weights: the first floating dtype
 
  private:

@@ -220,6 +220,12 @@ void check_size(const Where& where, const nn::Entry& entry, at::ScalarType type)
            "is one of the sizes a mistake?");
 }
 
+// Whether an entry of a checkpoint in codes may keep them on this mesh: its rows are whole, and ranks have their own
+// experts along fsdp, too, which products of codes know nothing of.
+bool keeps_codes(const mesh::Mesh& mesh, const nn::Entry& entry) {
+  return mesh.size("tp") == 1 && mesh.size("ep") == 1 && (entry.shape.size() == 2 || mesh.ranks() == 1);
+}
+
 // Policies for the model's weights that the options request.
 struct Policies {
   std::shared_ptr<KeptCodes> kept;           // null: codes of the checkpoint are decoded
@@ -311,8 +317,7 @@ std::shared_ptr<Model> Loader::load(const fs::path& folder, const LoadOptions& o
       opened.checkpoint->fill(
           entry, sources, shard_options, !entry.trainable,
           options.keep_file_types || (options.training && !entry.trainable && keeps_own_type(entry)),
-          // Ranks have their own experts along fsdp, too, which products of codes know nothing of.
-          entry.shape.size() == 2 || options.team->size() == 1 ? policies.kept.get() : nullptr);
+          keeps_codes(options.team->mesh(), entry) ? policies.kept.get() : nullptr);
       if (entry.shard.defined()) {
         for (const auto& each : policies.adapters) each->fill_base(entry);
         progress.add(entry.elements());
@@ -390,11 +395,14 @@ CheckedModel check_model(const fs::path& folder, const LoadOptions& options, con
   if (opened.checkpoint)
     opened.checkpoint->refuse_unfit(folder.string(), model->layers(), opened.config, opened.where.text());
   CheckedModel out{task_of(opened.reader()), model->vocabulary()};
-  for (const nn::Entry& entry : table.entries()) {
+  for (nn::Entry& entry : table.entries()) {
     out.elements += entry.elements();
-    const bool trained = trains(options, policies, entry);
-    if (trained) out.trainable += entry.elements();
-    out.parameters.push_back({entry.path, entry.unit, trained});
+    entry.trainable = trains(options, policies, entry);
+    if (entry.trainable) out.trainable += entry.elements();
+    if (opened.checkpoint && !entry.adapter && keeps_codes(mesh, entry) && KeptCodes::can_keep(entry))
+      if (const int64_t bytes = opened.checkpoint->coded_bytes(entry); bytes > 0)
+        out.coded += entry.elements(), out.coded_bytes += bytes;
+    out.parameters.push_back({entry.path, entry.unit, entry.trainable});
   }
   out.layers = model->layers();
   return out;

@@ -166,6 +166,7 @@ struct CheckedModel {
   Task task = Task::causal_lm;
   int64_t vocabulary = 0;
   int64_t elements = 0, trainable = 0;  // of all parameters; of those that options.training trains
+  int64_t coded = 0, coded_bytes = 0;   // elements that stay in the checkpoint's codes, and what these take
   int64_t layers = 0;
   std::vector<ParameterName> parameters = {};
 };
