@@ -16,7 +16,7 @@ void* allocate_bytes(int64_t bytes) {
   if (align < huge_page) return p;
   // The end of a large block has small pages if a huge one would leave much of it unused: there are models of thousands
   // of blocks.
-  const bool wasteful = size > huge_page && (size - min_bytes) * 16 > size;
+  const bool wasteful = size > huge_page && (size - min_bytes) * 64 > size;
   madvise(p, wasteful ? size - huge_page : size, MADV_HUGEPAGE);
   return p;
 }
