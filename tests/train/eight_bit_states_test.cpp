@@ -1,9 +1,13 @@
 #include "easydel/train/eight_bit_states.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
 
 #include "easydel/tensor/mapped.h"
 #include "easydel/train/optimizer.h"
@@ -54,6 +58,52 @@ TEST(EightBitStates, FollowBitsandbytes) {
       }
       value = wanted;
     }
+  }
+}
+
+// A rule that only has update(): its states are decoded and encoded in long pieces.
+class Whole final : public UpdateRule {
+ public:
+  explicit Whole(std::unique_ptr<UpdateRule> rule) : rule_(std::move(rule)) {}
+  bool copies() const override { return rule_->copies(); }
+  bool scales() const override { return rule_->scales(); }
+  OptimizerStates start(const Tensor& value) const override { return rule_->start(value); }
+  void update(const Update& u) const override { rule_->update(u); }
+
+ private:
+  std::unique_ptr<UpdateRule> rule_;
+};
+
+TEST(EightBitStates, HaveTheBitsOfWholeUpdatesInParts) {
+  for (const int64_t count : {int64_t(4096), int64_t(70001)}) {
+    std::vector<Tensor> results;
+    for (const bool whole : {true, false}) {
+      std::unique_ptr<UpdateRule> own = adamw({});
+      if (whole) own = std::make_unique<Whole>(std::move(own));
+      const auto rule = eight_bit(std::move(own));
+      const auto random = [&](unsigned seed) {
+        std::mt19937 generator(seed);
+        std::normal_distribution<float> normal;
+        Tensor out = at::empty({count});
+        std::generate_n(out.mutable_data_ptr<float>(), count, [&] { return normal(generator); });
+        return out;
+      };
+      Tensor value = random(1), copy = at::zeros({count}, at::kBFloat16);
+      OptimizerStates states = rule->start(value);
+      for (int64_t step = 1; step <= 3; ++step)
+        rule->update({.value = value,
+                      .gradient = random(unsigned(1 + step)),
+                      .states = states,
+                      .step = step,
+                      .rate = 1e-2,
+                      .decay = 0.1,
+                      .copy = copy,
+                      .scale = 0.5});
+      results.push_back(value), results.push_back(copy);
+      for (const auto& [name, state] : states) results.push_back(state);
+    }
+    ASSERT_EQ(results.size(), 12u);
+    for (size_t i = 0; i < 6; ++i) EXPECT_TRUE(results[i].equal(results[6 + i])) << count << " " << i;
   }
 }
 

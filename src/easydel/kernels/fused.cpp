@@ -141,23 +141,27 @@ void cross_entropy(Executor& executor, const CrossEntropySpec& spec, Output logi
   });
 }
 
+AdamWStep::AdamWStep(const AdamW& spec)
+    : decay(float(1 - spec.learning_rate * spec.weight_decay)),
+      one_minus_beta1(float(1 - spec.beta1)),
+      beta2(float(spec.beta2)),
+      one_minus_beta2(float(1 - spec.beta2)),
+      root_of_correction2(float(std::sqrt(1 - std::pow(spec.beta2, double(spec.step))))),
+      eps(float(spec.eps)),
+      step_size(float(spec.learning_rate / (1 - std::pow(spec.beta1, double(spec.step))))),
+      grad_scale(spec.grad_scale) {}
+
+void adamw(const AdamWStep& step, int64_t n, float* parameters, const void* gradient, DType gradient_dtype,
+           float* first_moment, float* second_moment, bf16* copy) {
+  loops().pointwise.adamw(step, n, parameters, gradient, gradient_dtype, first_moment, second_moment, copy);
+}
+
 void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, const void* gradient,
            DType gradient_dtype, float* first_moment, float* second_moment, bf16* copy) {
-  const double correction1 = 1 - std::pow(spec.beta1, double(spec.step)),
-               correction2 = 1 - std::pow(spec.beta2, double(spec.step));
-  const AdamWStep step{.decay = float(1 - spec.learning_rate * spec.weight_decay),
-                       .one_minus_beta1 = float(1 - spec.beta1),
-                       .beta2 = float(spec.beta2),
-                       .one_minus_beta2 = float(1 - spec.beta2),
-                       .root_of_correction2 = float(std::sqrt(correction2)),
-                       .eps = float(spec.eps),
-                       .step_size = float(spec.learning_rate / correction1),
-                       .grad_scale = spec.grad_scale};
-  const Loops& isa = loops();
+  const AdamWStep step(spec);
   run_row_ranges(executor, n, 1, [&](int64_t i, int64_t end) {
-    isa.pointwise.adamw(step, end - i, parameters + i,
-                        static_cast<const char*>(gradient) + i * bytes_of(gradient_dtype), gradient_dtype,
-                        first_moment + i, second_moment + i, copy ? copy + i : nullptr);
+    adamw(step, end - i, parameters + i, static_cast<const char*>(gradient) + i * bytes_of(gradient_dtype),
+          gradient_dtype, first_moment + i, second_moment + i, copy ? copy + i : nullptr);
   });
 }
 

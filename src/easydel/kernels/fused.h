@@ -93,6 +93,14 @@ struct AdamW {  // arXiv 1711.05101, as torch.optim.AdamW
 void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, const void* gradient,
            DType gradient_dtype, float* first_moment, float* second_moment, bf16* copy);
 
+// The constants of one update, and the same update of some of its elements by the calling thread.
+struct AdamWStep {
+  explicit AdamWStep(const AdamW& spec);
+  float decay, one_minus_beta1, beta2, one_minus_beta2, root_of_correction2, eps, step_size, grad_scale;
+};
+void adamw(const AdamWStep& step, int64_t n, float* parameters, const void* gradient, DType gradient_dtype,
+           float* first_moment, float* second_moment, bf16* copy);
+
 // Sum of squares in double precision, in an order that depends on n alone.
 double sum_of_squares(Executor& executor, const void* x, DType dtype, int64_t n);
 

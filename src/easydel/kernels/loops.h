@@ -4,6 +4,7 @@
 #include "easydel/kernels/attention_step.h"
 #include "easydel/kernels/code_panels.h"
 #include "easydel/kernels/convolution_step.h"
+#include "easydel/kernels/dynamic_codes.h"
 #include "easydel/kernels/fused.h"
 #include "easydel/kernels/isa.h"
 #include "easydel/kernels/log_probability.h"
@@ -13,11 +14,6 @@
 #include "easydel/kernels/recurrence_step.h"
 
 namespace easydel::kernels {
-
-// The constants of one optimizer step.
-struct AdamWStep {
-  float decay, one_minus_beta1, beta2, one_minus_beta2, root_of_correction2, eps, step_size, grad_scale;
-};
 
 struct Loops {
   struct Product {
@@ -115,6 +111,12 @@ struct Loops {
                   float* first_moment, float* second_moment, bf16* copy);
     double (*squares)(const void* x, DType dtype, int64_t n);
   } pointwise;
+
+  // One block of dynamic_codes.h; encode returns its scale.
+  struct Dynamic {
+    float (*encode)(const DynamicCodes& map, const float* values, int64_t n, uint8_t* codes);
+    void (*decode)(const DynamicCodes& map, const uint8_t* codes, float scale, int64_t n, float* values);
+  } dynamic;
 
   // Rows, or columns of a gradient, of what low_rank.h describes.
   struct LowRank {

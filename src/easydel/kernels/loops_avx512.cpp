@@ -11,6 +11,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma")
+#include "easydel/kernels/dynamic_codes_avx512.h"
 #include "easydel/kernels/loops_table.h"
 #include "easydel/kernels/simd_avx512.h"
 

@@ -7,6 +7,7 @@
 #include "easydel/kernels/attention_tile_loops.h"
 #include "easydel/kernels/code_panel_loops.h"
 #include "easydel/kernels/convolution_loops.h"
+#include "easydel/kernels/dynamic_code_loops.h"
 #include "easydel/kernels/loops.h"
 #include "easydel/kernels/low_rank_loops.h"
 #include "easydel/kernels/norm_loops.h"
@@ -27,6 +28,7 @@ constexpr Loops make_loops() {
   using Tile = Bf16AttentionLoops<V, TileAttention<V>>;
   using Norm = NormLoops<V>;
   using Pointwise = PointwiseLoops<V>;
+  using Dynamic = DynamicCodeLoops<V>;
   using LowRank = LowRankLoops<V>;
   return {
       .product = {.pack_panel = Product::pack_panel,
@@ -58,6 +60,7 @@ constexpr Loops make_loops() {
                     .sum_rows = Pointwise::sum_rows,
                     .adamw = Pointwise::adamw_untyped,
                     .squares = Pointwise::squares_untyped},
+      .dynamic = {.encode = Dynamic::encode, .decode = Dynamic::decode},
       .low_rank = {.add_product = LowRank::add_product,
                    .add_scaled = LowRank::add_scaled,
                    .narrow = LowRank::narrow,

@@ -33,66 +33,23 @@ std::array<float, 256> make_map(bool has_sign) {
   return out;
 }
 
-constexpr int64_t steps = 65536;
-
-// The code of each of the values -1 to 1 in equal steps, the nearest number's; of two as near the lower one's.
-std::array<uint8_t, steps> make_codes(const std::array<float, 256>& map) {
-  std::array<uint8_t, steps> out;
-  for (int64_t i = 0; i < steps; ++i) {
-    const float value = float(i) / 32767.5f - 1.0f;
-    const int64_t next = std::ranges::lower_bound(map, value) - map.begin();
-    const int64_t right = std::min<int64_t>(next, 255), left = std::max<int64_t>(next - 1, 0);
-    const bool is_right = std::fabs(map[size_t(right)] - value) < std::fabs(value - map[size_t(left)]);
-    out[size_t(i)] = uint8_t(is_right ? right : left);
-  }
-  return out;
-}
-
-const std::array<uint8_t, steps>& codes_of_steps(bool has_sign) {
-  static const std::array<uint8_t, steps> with = make_codes(dynamic_map(true)),
-                                          without = make_codes(dynamic_map(false));
-  return has_sign ? with : without;
-}
-
-// Calls work(block) for all blocks, some at a time, so that handing them out costs little.
-template <class Work>
-void for_blocks(kernels::Executor& executor, int64_t blocks, const Work& work) {
-  constexpr int64_t together = 64;
-  executor.run((blocks + together - 1) / together, [&](int64_t task) {
-    for (int64_t b = task * together; b < std::min((task + 1) * together, blocks); ++b) work(b);
-  });
-}
-
 }  // namespace
 
-const std::array<float, 256>& dynamic_map(bool has_sign) {
-  static const std::array<float, 256> with = make_map(true), without = make_map(false);
+const kernels::DynamicCodes& dynamic_codes(bool has_sign) {
+  static const kernels::DynamicCodes with(make_map(true)), without(make_map(false));
   return has_sign ? with : without;
 }
+
+const std::array<float, 256>& dynamic_map(bool has_sign) { return dynamic_codes(has_sign).numbers; }
 
 void quantize_dynamic(kernels::Executor& executor, bool has_sign, const float* values, int64_t count, int64_t block,
                       uint8_t* codes, float* scales) {
-  const std::array<uint8_t, steps>& table = codes_of_steps(has_sign);
-  for_blocks(executor, (count + block - 1) / block, [&](int64_t b) {
-    const int64_t first = b * block, end = std::min(first + block, count);
-    float most = 0;
-    for (int64_t i = first; i < end; ++i) most = std::max(most, std::fabs(values[i]));
-    scales[b] = most;
-    if (most == 0) return void(std::fill(codes + first, codes + end, uint8_t(0)));
-    const float inverse = 1.0f / most;
-    for (int64_t i = first; i < end; ++i) {
-      const float scaled = std::clamp(values[i] * inverse, -1.0f, 1.0f), at = (scaled + 1.0f) * 32767.5f + 0.5f;
-      codes[i] = table[at >= 0 ? size_t(std::min(at, float(steps - 1))) : 0];
-    }
-  });
+  kernels::encode_blocks(executor, dynamic_codes(has_sign), values, count, block, codes, scales);
 }
 
 void dequantize_dynamic(kernels::Executor& executor, bool has_sign, const uint8_t* codes, const float* scales,
                         int64_t count, int64_t block, float* values) {
-  const std::array<float, 256>& map = dynamic_map(has_sign);
-  for_blocks(executor, (count + block - 1) / block, [&](int64_t b) {
-    for (int64_t i = b * block; i < std::min((b + 1) * block, count); ++i) values[i] = map[codes[i]] * scales[b];
-  });
+  kernels::decode_blocks(executor, dynamic_codes(has_sign), codes, scales, count, block, values);
 }
 
 }  // namespace easydel::quant

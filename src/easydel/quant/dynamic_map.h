@@ -5,13 +5,14 @@
 #include <array>
 #include <cstdint>
 
-#include "easydel/kernels/executor.h"
+#include "easydel/kernels/dynamic_codes.h"
 
 namespace easydel::quant {
 
 // 256 ascending numbers up to 1: with a sign from about -0.993 on, without one from 0 on.
 // Source: bitsandbytes.functional.create_dynamic_map.
 const std::array<float, 256>& dynamic_map(bool has_sign);
+const kernels::DynamicCodes& dynamic_codes(bool has_sign);  // of them
 
 // Values in blocks that share a scale, which is the block's largest magnitude; the last block may be shorter. codes
 // [count], scales [blocks]. A value that is not finite gives a code of no meaning.

@@ -39,25 +39,39 @@ class AdamW final : public UpdateRule {
   bool copies() const override { return true; }
   bool scales() const override { return true; }
   void update(const Update& u) const override {
-    const auto served = [](const Tensor& t) { return tensor::kernels_serve(t) && t.is_contiguous(); };
-    const bool short_copy = !u.copy.defined() || (served(u.copy) && u.copy.scalar_type() == at::kBFloat16);
-    const bool by_kernel =
-        !o_.amsgrad && served(u.value) && u.value.scalar_type() == at::kFloat && served(u.gradient) && short_copy;
     // The kernel scales the gradient as it reads it; the other rules read a scaled one.
-    const bool scaled = !by_kernel || o_.coupled;
+    const bool by_kernel = kernel_serves(u), scaled = !by_kernel || o_.coupled;
     if (scaled && u.scale != 1) u.gradient.mul_(u.scale);
     const Tensor gradient = o_.coupled ? u.coupled_gradient() : u.gradient, &mean = u.state("mean"),
                  &square = u.state("square");
     if (!by_kernel) return by_torch(u, gradient);
-    const kernels::AdamW spec{
-        u.rate, o_.b1, o_.b2, o_.eps, o_.coupled ? 0.0 : u.decay, u.step, scaled ? 1.0f : float(u.scale)};
-    kernels::adamw(tensor::executor(), spec, u.value.numel(), u.value.mutable_data_ptr<float>(),
+    kernels::adamw(tensor::executor(), spec(u, scaled), u.value.numel(), u.value.mutable_data_ptr<float>(),
                    gradient.const_data_ptr(), tensor::kernel_dtype(gradient.scalar_type()),
-                   mean.mutable_data_ptr<float>(), square.mutable_data_ptr<float>(),
-                   u.copy.defined() ? static_cast<kernels::bf16*>(u.copy.mutable_data_ptr()) : nullptr);
+                   mean.mutable_data_ptr<float>(), square.mutable_data_ptr<float>(), copy_of(u));
+  }
+  Part part_of(const Update& u) const override {
+    if (!kernel_serves(u) || o_.coupled) return {};
+    return [step = kernels::AdamWStep(spec(u, false)), value = u.value.mutable_data_ptr<float>(),
+            gradient = static_cast<const char*>(u.gradient.const_data_ptr()),
+            dtype = tensor::kernel_dtype(u.gradient.scalar_type()),
+            copy = copy_of(u)](int64_t first, int64_t count, std::span<float* const> states) {
+      kernels::adamw(step, count, value + first, gradient + first * kernels::bytes_of(dtype), dtype, states[0],
+                     states[1], copy ? copy + first : nullptr);
+    };
   }
 
  private:
+  bool kernel_serves(const Update& u) const {
+    const auto served = [](const Tensor& t) { return tensor::kernels_serve(t) && t.is_contiguous(); };
+    const bool short_copy = !u.copy.defined() || (served(u.copy) && u.copy.scalar_type() == at::kBFloat16);
+    return !o_.amsgrad && served(u.value) && u.value.scalar_type() == at::kFloat && served(u.gradient) && short_copy;
+  }
+  kernels::AdamW spec(const Update& u, bool scaled) const {
+    return {u.rate, o_.b1, o_.b2, o_.eps, o_.coupled ? 0.0 : u.decay, u.step, scaled ? 1.0f : float(u.scale)};
+  }
+  static kernels::bf16* copy_of(const Update& u) {
+    return u.copy.defined() ? static_cast<kernels::bf16*>(u.copy.mutable_data_ptr()) : nullptr;
+  }
   void by_torch(const Update& u, const Tensor& of) const {
     const Tensor count = at::full({}, double(u.step), u.value.options());
     std::vector<Tensor> value = {u.value}, gradient = {of}, mean = {u.state("mean")}, square = {u.state("square")},

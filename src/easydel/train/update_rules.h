@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -44,6 +46,10 @@ class UpdateRule {
   // The states before the first update: as the value, or scalars, which are equal on all ranks.
   virtual OptimizerStates start(const Tensor& value) const = 0;
   virtual void update(const Update& update) const = 0;  // gradients are off
+  // The same update of `count` elements from `first` on by the calling thread alone, with their states, fp32 in the
+  // order of their names. `update` has no states and outlives it. Empty: only update() can.
+  using Part = std::function<void(int64_t first, int64_t count, std::span<float* const> states)>;
+  virtual Part part_of(const Update& /*update*/) const { return {}; }
 };
 
 // arXiv:1711.05101. States mean, square; with amsgrad (arXiv:1904.09237) most. `coupled`: Adam, which adds the decay to
