@@ -6,6 +6,7 @@
 #include "easydel/kernels/attention_pair_loops.h"
 #include "easydel/kernels/attention_tile_loops.h"
 #include "easydel/kernels/code_panel_loops.h"
+#include "easydel/kernels/code_value_loops.h"
 #include "easydel/kernels/convolution_loops.h"
 #include "easydel/kernels/dynamic_code_loops.h"
 #include "easydel/kernels/loops.h"
@@ -38,7 +39,8 @@ constexpr Loops make_loops() {
                   .multiply = Product::multiply},
       .quantized = {.pack_byte_row = Bytes::pack_row,
                     .multiply_bytes = Bytes::multiply,
-                    .multiply_codes = CodeLoops<V>::multiply},
+                    .multiply_codes = CodeLoops<V>::multiply,
+                    .write_values = CodeValueLoops<V>::write},
       .attention = {.plain = {Attention::template attend_chunk<PlainBlocks<V, float>>, Pairs::attend_chunk,
                               Tile::attend_chunk},
                     .coded = {Attention::template attend_chunk<CodedBlocks<V, float>>, Pairs::attend_coded_chunk,

@@ -70,20 +70,19 @@ uint8_t code_of(const QuantizedStep& step, int64_t row, int64_t k) {
   return uint8_t((k % step.group % step.block < step.block / 2 ? byte & 15 : byte >> 4) - 8);
 }
 
-// Writes what the codes of a row in one group stand for.
+// Writes what the codes of a row in one group stand for, of bytes and nibbles; those of table4: code_value_loops.h.
 template <class T>
-void write_values(const QuantizedStep& step, const QuantizedSpec& spec, int64_t row, int64_t g, int64_t length, T* to) {
+void write_values(const QuantizedStep& step, int64_t row, int64_t g, int64_t length, T* to) {
   const float scale = scale_of(step, row, g);
-  T scaled[16], all[8];
-  for (size_t code = 0; code < 16; ++code)
-    put_rounded((spec.codes == Codes::nibbles ? float(code) - 8 : spec.table[code]) * scale, scaled[code]);
+  T scaled[16], all[4];
+  for (int code = 0; code < 16; ++code) put_rounded(float(code - 8) * scale, scaled[code]);
   const uint8_t* at = code_at(step, row, g * step.group);
   for (int64_t k = 0; k < length; k += step.block, at += step.block * step.k_bytes) {
-    const auto put = [&](int64_t j, int64_t count) {
-      std::memcpy(to + k + j, all, size_t(std::clamp<int64_t>(length - k - j, 0, count)) * sizeof(T));
+    const auto put = [&](int64_t j) {
+      std::memcpy(to + k + j, all, size_t(std::clamp<int64_t>(length - k - j, 0, 4)) * sizeof(T));
     };
     const uint8_t* line = at;
-    const auto next_word = [&] {  // four bytes, or eight codes of four bits
+    const auto next_word = [&] {  // four bytes
       uint32_t word;
       std::memcpy(&word, line, sizeof word);
       line += tile_columns * 4;
@@ -92,28 +91,18 @@ void write_values(const QuantizedStep& step, const QuantizedSpec& spec, int64_t 
     const auto halves = [&](uint32_t word, int shift) {
       for (int64_t i = 0; i < 4; ++i) all[i] = scaled[word >> (8 * i + shift) & 15];
     };
-    switch (spec.codes) {
-      case Codes::bytes:
-        for (int64_t j = 0; j < step.block; j += 4) {
-          const uint32_t word = next_word();
-          for (int64_t i = 0; i < 4; ++i) put_rounded(float(int(word >> 8 * i & 255) - 128) * scale, all[i]);
-          put(j, 4);
-        }
-        break;
-      case Codes::table4:
-        for (int64_t j = 0; j < step.block; j += 8) {
-          const uint32_t word = next_word();
-          for (int64_t i = 0; i < 8; ++i) all[i] = scaled[word >> 4 * nibble_of(i) & 15];
-          put(j, 8);
-        }
-        break;
-      case Codes::nibbles:
-        for (int64_t j = 0; j < step.block / 2; j += 4) {
-          const uint32_t word = next_word();
-          halves(word, 0), put(j, 4);
-          halves(word, 4), put(step.block / 2 + j, 4);
-        }
-    }
+    if (step.codes == Codes::bytes)
+      for (int64_t j = 0; j < step.block; j += 4) {
+        const uint32_t word = next_word();
+        for (int64_t i = 0; i < 4; ++i) put_rounded(float(int(word >> 8 * i & 255) - 128) * scale, all[i]);
+        put(j);
+      }
+    else
+      for (int64_t j = 0; j < step.block / 2; j += 4) {
+        const uint32_t word = next_word();
+        halves(word, 0), put(j);
+        halves(word, 4), put(step.block / 2 + j);
+      }
   }
 }
 
@@ -308,20 +297,24 @@ QuantizedWeight quantize(Executor& executor, Input from, int64_t n, int64_t k, c
 void dequantize(Executor& executor, const QuantizedWeight& w, Output to) { dequantize_rows(executor, w, 0, w.n(), to); }
 
 void dequantize_rows(Executor& executor, const QuantizedWeight& w, int64_t first, int64_t count, Output to) {
-  const QuantizedStep step = layout_of(w);
+  QuantizedStep step = layout_of(w);
+  step.table = w.spec().table.data();
+  const Loops& isa = loops();
   const int64_t begin = first / panel_columns, end = divide_up(first + count, panel_columns);
   executor.run(count == 0 ? 0 : end - begin, [&](int64_t task) {
     const int64_t panel = begin + task, top = std::max(first, panel * panel_columns);
     const int64_t rows = std::min(first + count, (panel + 1) * panel_columns) - top;
+    if (step.codes == Codes::table4)
+      return isa.quantized.write_values(step, top, rows, {to.at(top - first), to.dtype, to.stride});
     // A group of the panel stays in L1 while its rows are read one by one.
     for (int64_t g = 0; g < step.groups; ++g)
       for (int64_t r = 0; r < rows; ++r) {
         const int64_t k = g * step.group, length = std::min(step.group, w.k() - k);
         void* const out = to.at(top + r - first, k);
         if (to.dtype == DType::f32)
-          write_values(step, w.spec(), top + r, g, length, static_cast<float*>(out));
+          write_values(step, top + r, g, length, static_cast<float*>(out));
         else
-          write_values(step, w.spec(), top + r, g, length, static_cast<bf16*>(out));
+          write_values(step, top + r, g, length, static_cast<bf16*>(out));
       }
   });
 }
