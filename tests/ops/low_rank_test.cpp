@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -174,6 +175,25 @@ TEST(LowRank, OfSeveralAdaptersIsNotMadeAtOnceIfTheyDiffer) {
   EXPECT_FALSE(together(*first, *first, -1));
   EXPECT_FALSE(together(*third, *third, 1));
   EXPECT_TRUE(y.equal(before));
+}
+
+TEST(LowRank, IsAddedToAWeightInFp32) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf})
+    for (const LowRankShape& shape : shapes) {
+      const Tensor base = drawn_values({shape.out, shape.in}, "w").to(type),
+                   a = drawn_values({shape.rank, shape.in}, "a"), b = drawn_values({shape.out, shape.rank}, "b");
+      // B of an embedding's adapter is a transposed view.
+      const Tensor sum = with_low_rank(base, a, b.t().contiguous().t(), 0.3);
+      ASSERT_EQ(sum.scalar_type(), at::kFloat);
+      const Tensor values = base.to(at::kFloat);
+      const auto of = [](const Tensor& t) { return t.accessor<float, 2>(); };
+      for (int64_t i = 0; i < shape.out; ++i)
+        for (int64_t j = 0; j < shape.in; ++j) {
+          float product = 0;
+          for (int64_t k = 0; k < shape.rank; ++k) product = std::fma(of(b)[i][k], of(a)[k][j], product);
+          ASSERT_EQ(of(sum)[i][j], std::fma(0.3f, product, of(values)[i][j])) << i << " " << j;
+        }
+    }
 }
 
 }  // namespace

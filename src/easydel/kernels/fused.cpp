@@ -40,6 +40,21 @@ void over_rows_with_sums(Executor& executor, int64_t rows, int64_t n, std::initi
   }
 }
 
+// The sum of part(first, count) over parts that depend on n alone.
+template <class Part>
+double sum_of_parts(Executor& executor, int64_t n, const Part& part) {
+  constexpr int64_t elements_per_sum = 1 << 15;  // decides bits
+  const int64_t parts = divide_up(n, elements_per_sum);
+  thread_local Scratch<double> of_caller;
+  double* const sums = of_caller.at_least(parts);
+  executor.run(parts, [&](int64_t i) {
+    sums[i] = part(i * elements_per_sum, std::min(elements_per_sum, n - i * elements_per_sum));
+  });
+  double sum = 0;
+  for (int64_t i = 0; i < parts; ++i) sum += sums[i];
+  return sum;
+}
+
 }  // namespace
 
 void rms_norm(Executor& executor, const NormSpec& spec, Input x, Input weight, int64_t rows, int64_t n, Output y,
@@ -166,18 +181,19 @@ void adamw(Executor& executor, const AdamW& spec, int64_t n, float* parameters, 
 }
 
 double sum_of_squares(Executor& executor, const void* x, DType dtype, int64_t n) {
-  constexpr int64_t elements_per_sum = 1 << 15;  // decides bits
-  const int64_t parts = divide_up(n, elements_per_sum);
-  thread_local Scratch<double> of_caller;
-  double* const sums = of_caller.at_least(parts);
   const Loops& isa = loops();
-  executor.run(parts, [&](int64_t part) {
-    const int64_t i = part * elements_per_sum, count = std::min(elements_per_sum, n - i);
-    sums[part] = isa.pointwise.squares(static_cast<const char*>(x) + i * bytes_of(dtype), dtype, count);
+  return sum_of_parts(executor, n, [&](int64_t i, int64_t count) {
+    return isa.pointwise.squares(static_cast<const char*>(x) + i * bytes_of(dtype), dtype, count);
   });
-  double sum = 0;
-  for (int64_t part = 0; part < parts; ++part) sum += sums[part];
-  return sum;
+}
+
+double sum_of_squared_differences(Executor& executor, const void* x, DType x_dtype, const void* y, DType y_dtype,
+                                  int64_t n) {
+  const Loops& isa = loops();
+  return sum_of_parts(executor, n, [&](int64_t i, int64_t count) {
+    return isa.pointwise.squared_differences(static_cast<const char*>(x) + i * bytes_of(x_dtype), x_dtype,
+                                             static_cast<const char*>(y) + i * bytes_of(y_dtype), y_dtype, count);
+  });
 }
 
 }  // namespace easydel::kernels

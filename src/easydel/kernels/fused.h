@@ -103,5 +103,8 @@ void adamw(const AdamWStep& step, int64_t n, float* parameters, const void* grad
 
 // Sum of squares in double precision, in an order that depends on n alone.
 double sum_of_squares(Executor& executor, const void* x, DType dtype, int64_t n);
+// The same of the fp32 differences x - y.
+double sum_of_squared_differences(Executor& executor, const void* x, DType x_dtype, const void* y, DType y_dtype,
+                                  int64_t n);
 
 }  // namespace easydel::kernels

@@ -112,6 +112,7 @@ struct Loops {
     void (*adamw)(const AdamWStep& step, int64_t n, float* parameters, const void* gradient, DType dtype,
                   float* first_moment, float* second_moment, bf16* copy);
     double (*squares)(const void* x, DType dtype, int64_t n);
+    double (*squared_differences)(const void* x, DType x_dtype, const void* y, DType y_dtype, int64_t n);
   } pointwise;
 
   // One block of dynamic_codes.h; encode returns its scale.

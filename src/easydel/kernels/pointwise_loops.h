@@ -247,23 +247,37 @@ struct PointwiseLoops {
       adamw(s, n, p, static_cast<const bf16*>(gradient), m, v, copy);
   }
 
-  // Sixteen sums in double precision, reduced pairwise.
-  template <class T>
-  static double squares(const T* x, int64_t n) {
+  // Sixteen sums of the squares of value(i) in double precision, reduced pairwise.
+  template <class Value>
+  static double sum_of_squares(int64_t n, const Value& value) {
     double sums[lanes] = {};
     int64_t i = 0;
     for (; i + lanes <= n; i += lanes)
       for (int64_t j = 0; j < lanes; ++j) {
-        const double value = widen(x[i + j]);
-        sums[j] += value * value;
+        const double one = value(i + j);
+        sums[j] += one * one;
       }
-    for (int64_t j = 0; i + j < n; ++j) sums[j] += double(widen(x[i + j])) * double(widen(x[i + j]));
+    for (int64_t j = 0; i + j < n; ++j) {
+      const double one = value(i + j);
+      sums[j] += one * one;
+    }
     for (int64_t half = lanes / 2; half > 0; half /= 2)
       for (int64_t j = 0; j < half; ++j) sums[j] += sums[j + half];
     return sums[0];
   }
+  // work(p) for p as a pointer to its dtype.
+  template <class Work>
+  static double typed(const void* p, DType dtype, const Work& work) {
+    return dtype == DType::f32 ? work(static_cast<const float*>(p)) : work(static_cast<const bf16*>(p));
+  }
   static double squares_untyped(const void* x, DType dtype, int64_t n) {
-    return dtype == DType::f32 ? squares(static_cast<const float*>(x), n) : squares(static_cast<const bf16*>(x), n);
+    return typed(x, dtype, [&](auto* p) { return sum_of_squares(n, [&](int64_t i) { return widen(p[i]); }); });
+  }
+  static double squared_differences(const void* x, DType x_dtype, const void* y, DType y_dtype, int64_t n) {
+    return typed(x, x_dtype, [&](auto* p) {
+      return typed(y, y_dtype,
+                   [&](auto* q) { return sum_of_squares(n, [&](int64_t i) { return widen(p[i]) - widen(q[i]); }); });
+    });
   }
 
  private:

@@ -1,7 +1,6 @@
 #include "easydel/models/merged_weights.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linalg_vector_norm.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,21 +11,19 @@
 #include "easydel/base/names.h"
 #include "easydel/models/adapter.h"
 #include "easydel/nn/weight.h"
+#include "easydel/tensor/squares.h"
 
 namespace easydel::models {
 namespace {
 
-double squares(const Tensor& values) {
-  const double norm = at::linalg_vector_norm(values, 2, {}, false, at::kDouble).item<double>();
-  return norm * norm;
-}
-
-// Rows that are computed together, so that no further fp32 copy of a weight is whole.
+// Rows that are computed together: they stay in a cache, and no further fp32 copy of a weight is whole.
 template <class F>
 void for_each_panel(const Tensor& of, const F& run) {
   constexpr int64_t rows_per_panel = 256;
-  for (int64_t begin = 0; begin < of.size(0); begin += rows_per_panel)
-    run(begin, std::min(rows_per_panel, of.size(0) - begin));
+  for (int64_t begin = 0; begin < of.size(0); begin += rows_per_panel) {
+    const int64_t rows = std::min(rows_per_panel, of.size(0) - begin);
+    run([&](const Tensor& whole) { return whole.narrow(0, begin, rows); });
+  }
 }
 
 std::string percent(double part, double whole) {
@@ -39,12 +36,11 @@ std::string percent(double part, double whole) {
 
 void MergeFigures::add(const std::string& layer, const Tensor& base, const Tensor& exact, const Tensor& saved) {
   Squares own;
-  for_each_panel(exact, [&](int64_t begin, int64_t rows) {
-    const auto panel = [&](const Tensor& of) { return of.narrow(0, begin, rows).to(at::kFloat); };
+  for_each_panel(exact, [&](const auto& panel) {
     const Tensor merged = panel(exact);
-    own.weights += squares(merged);
-    own.change += squares(merged - panel(base));
-    own.rounding += squares(panel(saved) - merged);
+    own.weights += tensor::sum_of_squares(merged);
+    own.change += tensor::sum_of_squared_differences(merged, panel(base));
+    if (!saved.is_same(exact)) own.rounding += tensor::sum_of_squared_differences(merged, panel(saved));
   });
   all_.weights += own.weights;
   all_.change += own.change;
@@ -55,10 +51,9 @@ void MergeFigures::add(const std::string& layer, const Tensor& base, const Tenso
 }
 
 void MergeFigures::add_original(const Tensor& original, const Tensor& base) {
-  for_each_panel(base, [&](int64_t begin, int64_t rows) {
-    const Tensor trained = base.narrow(0, begin, rows).to(at::kFloat);
-    original_ += squares(original.narrow(0, begin, rows).to(at::kFloat) - trained);
-    trained_ += squares(trained);
+  for_each_panel(base, [&](const auto& panel) {
+    original_ += tensor::sum_of_squared_differences(panel(original), panel(base));
+    trained_ += tensor::sum_of_squares(panel(base));
   });
 }
 
@@ -130,8 +125,9 @@ Tensor MergedWeights::exact(const FileTensor& file) const { return assembled(fil
 
 void MergedWeights::note(const FileTensor& file, const Tensor& exact, const Tensor& saved) const {
   const at::NoGradGuard no_gradient;
-  state_->figures.add(nn::layer_name(*file.parts.front().entry), assembled(file, at::kFloat, /*merged=*/false), exact,
-                      saved);
+  const Tensor base =
+      file.is_parameter() ? part(file.parts.front(), /*merged=*/false) : assembled(file, at::kFloat, /*merged=*/false);
+  state_->figures.add(nn::layer_name(*file.parts.front().entry), base, exact, saved);
 }
 
 }  // namespace easydel::models

@@ -253,12 +253,7 @@ class AdaptedWeight final : public Weight {
 constexpr int64_t rows_per_panel = 256;
 
 Tensor sum_of_panel(const Tensor& base, const Tensor& a, const Tensor& b, double scale) {
-  const Tensor values = base.to(at::kFloat);
-  if (!b.defined()) return values;
-  // contiguous() would keep a stride of a dimension of size 1 that kernels do not read.
-  const auto rows = [](const Tensor& t) { return t.to(at::kFloat).clone(at::MemoryFormat::Contiguous); };
-  const Tensor left = rows(b), right = rows(a.t());
-  return values.add(ops::multiply(left, {right, right, nullptr}, {}, at::kFloat), scale);
+  return b.defined() ? ops::with_low_rank(base, a, b, scale) : base.to(at::kFloat);
 }
 
 }  // namespace

@@ -268,6 +268,15 @@ Tensor add_low_rank(Tensor y, const Tensor& x, const Matrix& a, const Matrix& b,
   return LowRank::apply(y, x, a.master, b.master, a, b, scale, forms);
 }
 
+Tensor with_low_rank(const Tensor& base, const Tensor& a, const Tensor& b, double scale) {
+  const Tensor values = tensor::kernels_serve(base) ? base.detach() : base.detach().to(at::kFloat);
+  // contiguous() would keep a stride of a dimension of size 1 that kernels do not read.
+  const auto rows = [](const Tensor& t) { return t.detach().to(at::kFloat).clone(at::MemoryFormat::Contiguous); };
+  const Tensor left = rows(b), right = rows(a.t());
+  if (!tensor::kernels_serve(values)) return values.add(left.mm(right.t()), scale);
+  return add_product(values, left, *panels_of(right), scale, at::kFloat);
+}
+
 Tensor subtract_scaled(const Tensor& y, const Tensor& x, double scale) {
   return wants_gradient(y, x) ? Subtraction::apply(y, x, scale) : subtracted(y, x, scale);
 }

@@ -38,6 +38,10 @@ struct LowRankRun {
 // together (other ranks or dtypes), or something wants a gradient; then y is as it was.
 Tensor add_low_ranks(Tensor& y, const Tensor& x, std::span<const LowRankRun> runs);
 
+// base [out, in] + scale * b a in fp32, without gradients, for a [r, in], b [out, r]: an element of the product is one
+// chain of FMAs, and the sum is one more.
+Tensor with_low_rank(const Tensor& base, const Tensor& a, const Tensor& b, double scale);
+
 // y - scale * x, rounded once, of equal shapes [tokens, size] and dtypes; a row does not depend on the others. With
 // x = +0 the result has y's bits.
 Tensor subtract_scaled(const Tensor& y, const Tensor& x, double scale);

@@ -14,4 +14,11 @@ double sum_of_squares(const Tensor& x) {
   return norm * norm;
 }
 
+double sum_of_squared_differences(const Tensor& x, const Tensor& y) {
+  if (!kernels_serve(x, y) || !x.is_contiguous() || !y.is_contiguous())
+    return sum_of_squares(x.to(at::kFloat) - y.to(at::kFloat));
+  return kernels::sum_of_squared_differences(executor(), x.const_data_ptr(), kernel_dtype(x.scalar_type()),
+                                             y.const_data_ptr(), kernel_dtype(y.scalar_type()), x.numel());
+}
+
 }  // namespace easydel::tensor
