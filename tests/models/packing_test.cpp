@@ -2,8 +2,10 @@
 #include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
+#include "easydel/models/adapter.h"
 #include "easydel/models/model.h"
 #include "easydel/ops/product.h"
+#include "models/adapter_settings.h"
 #include "support/data.h"
 
 namespace easydel::models {
@@ -32,6 +34,17 @@ TEST(Packing, NeverHappensInMicroBatchesThatAreTrained) {
       }
       EXPECT_EQ(ops::packed_weights(), before) << name;
     }
+}
+
+// The backward reads them plain.
+TEST(Packing, NeverHappensToTheFrozenWeightsUnderAdaptersThatAreTrained) {
+  LoadOptions options;
+  options.training = true;
+  options.adapters = {{.config = test::lora("{r: 4, target_modules: all-linear}")}};
+  const auto model = load_model(test::test_data("hf_goldens/llama"), options);
+  const int64_t before = ops::packed_weights();
+  for (int batch = 0; batch < 3; ++batch) micro_batch(*model, nn::Checkpointing::none);
+  EXPECT_EQ(ops::packed_weights(), before);
 }
 
 TEST(Packing, HappensOnceForEachWeightThatIsOnlyRead) {

@@ -27,10 +27,11 @@ WeightForms::Values WeightForms::current(const Pass& pass) {
     drop();
     version_ = entry.version;
   }
-  // If a backward follows, the weight is about to change, and memory is needed for activations: products pack panels as
-  // they go, and nothing is kept. This includes the first forward of a layer that is recomputed.
-  const bool learns = entry.trainable && pass.activations().has_backward();
-  if (learns) packed_.clear(), used_ = false;
+  // If a backward follows, the weight is about to change, or the backward reads it plain, and memory is needed for
+  // activations: products pack panels as they go, and nothing is kept. This includes the first forward of a layer that
+  // is recomputed.
+  const bool has_backward = pass.activations().has_backward(), learns = entry.trainable && has_backward;
+  if (has_backward) packed_.clear(), used_ = false;
   if (part_ && learns) {
     drop();
     const Tensor master = whole().contiguous();
@@ -40,7 +41,7 @@ WeightForms::Values WeightForms::current(const Pass& pass) {
   if (part_ && !part_values_.defined()) part_values_ = whole().detach().contiguous();
   const Tensor master = part_ ? part_values_ : parameter_.value();
   if (master.scalar_type() != entry.compute && !compute_.defined()) compute_ = computed(master);
-  return {master, compute_.defined() ? compute_ : master, !learns};
+  return {master, compute_.defined() ? compute_ : master, !has_backward};
 }
 
 ops::Matrix WeightForms::matrix(const Pass& pass) {
