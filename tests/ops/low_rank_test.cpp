@@ -177,6 +177,28 @@ TEST(LowRank, OfSeveralAdaptersIsNotMadeAtOnceIfTheyDiffer) {
   EXPECT_TRUE(y.equal(before));
 }
 
+TEST(LowRank, KeepsWhatAnInputIsMadeOfInsteadOfIt) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16})
+    for (const LowRankShape& shape : shapes) {
+      SCOPED_TRACE(testing::Message() << shape.tokens << " " << shape.in << " " << shape.out << " " << shape.rank);
+      std::vector<std::vector<Tensor>> results;
+      for (const bool kept : {true, false}) {
+        const LowRankCase given(shape);
+        const Tensor gate = given.x.to(type), up = drawn_values(given.x.sizes().vec(), "up").to(type);
+        const Matrix a{given.a, given.a.detach().to(type), nullptr}, b{given.b, given.b.detach().to(type), nullptr};
+        const Tensor x = gated(gate, up, Activation::silu);
+        const auto before = x.storage().use_count();
+        const GatedInput made_of{gate, up, Activation::silu};
+        const Tensor sum = add_low_rank(given.y.to(type), x, a, b, 2, nullptr, kept ? nullptr : &made_of);
+        EXPECT_EQ(x.storage().use_count() > before, kept);
+        given.backward(sum);
+        results.push_back(given.gradients());
+        results.back().push_back(sum.detach());
+      }
+      for (size_t i = 0; i < results[0].size(); ++i) EXPECT_TRUE(results[0][i].equal(results[1][i])) << i;
+    }
+}
+
 TEST(LowRank, IsAddedToAWeightInFp32) {
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf})
     for (const LowRankShape& shape : shapes) {

@@ -58,14 +58,11 @@ class LowRankAdapter final : public WeightAdapter {
         embedding_(embedding) {}
 
   Tensor product(Tensor y, const Tensor& x, const Tensor& bias, Pass& pass) override {
-    if (embedding_) return y;  // a product with an embedding's own weight is that of the base
-    const Tensor input = dropped(x, pass);
-    if (adapter_.magnitude) {
-      const Tensor low = sum_.input(weight_of(adapter_.a).product(input, {}, {}, pass));
-      return with_lengths(y, input, x, weight_of(adapter_.b).product(low, {}, {}, pass), bias, pass);
-    }
-    const Tensor out = low_rank_(std::move(y), input, pass);
-    return adapter_.bias ? out + adapter_.bias.value().to(out.scalar_type()) * adapter_.scale : out;
+    return added(std::move(y), x, nullptr, bias, pass);
+  }
+  Tensor gated_product(Tensor y, const Tensor& x, const ops::GatedInput& made_of, const Tensor& bias,
+                       Pass& pass) override {
+    return added(std::move(y), x, &made_of, bias, pass);
   }
   OfLowRank of_low_rank(const Tensor& x, Pass& pass) override {
     if (at::GradMode::is_enabled() || embedding_ || adapter_.magnitude || adapter_.bias || !dropped(x, pass).is_same(x))
@@ -96,6 +93,16 @@ class LowRankAdapter final : public WeightAdapter {
   }
 
  private:
+  Tensor added(Tensor y, const Tensor& x, const ops::GatedInput* made_of, const Tensor& bias, Pass& pass) {
+    if (embedding_) return y;  // a product with an embedding's own weight is that of the base
+    const Tensor input = dropped(x, pass);
+    if (adapter_.magnitude) {
+      const Tensor low = sum_.input(weight_of(adapter_.a).product(input, {}, {}, pass));
+      return with_lengths(y, input, x, weight_of(adapter_.b).product(low, {}, {}, pass), bias, pass);
+    }
+    const Tensor out = low_rank_(std::move(y), input, pass, input.is_same(x) ? made_of : nullptr);
+    return adapter_.bias ? out + adapter_.bias.value().to(out.scalar_type()) * adapter_.scale : out;
+  }
   static Weight& weight_of(const Parameter& parameter) { return *parameter.entry().weight; }
   Tensor dropped(const Tensor& x, const Pass& pass) const {
     const Tensor& of_head = pass.stream().head_tokens;
@@ -202,7 +209,8 @@ class AdaptedWeight final : public Weight {
   Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
                        std::string_view name, Pass& pass) override {
     if (Weight* const one = alone(pass)) return one->gated_product(gate, up, kind, bias, name, pass);
-    return product(ops::gated(gate, up, kind), bias, name, pass);  // both products read the activation
+    const Tensor x = ops::gated(gate, up, kind);  // both products read it
+    return adapter_->gated_product(base_->product(x, bias, name, pass), x, {gate, up, kind}, bias, pass);
   }
   std::optional<ops::Matrix> only_matrix(Pass& pass) override {
     Weight* const one = alone(pass);
@@ -273,10 +281,10 @@ std::shared_ptr<const ops::LowRankForms> LowRankSum::forms(const Tensor& x, Pass
   return kept_.forms;
 }
 
-Tensor LowRankSum::operator()(Tensor y, const Tensor& x, Pass& pass) {
+Tensor LowRankSum::operator()(Tensor y, const Tensor& x, Pass& pass, const ops::GatedInput* made_of) {
   if (const auto own = forms(x, pass)) return ops::add_low_rank(std::move(y), x, kept_.a, kept_.b, scale_, own);
   const auto matrix = [&](const Entry& of) { return of.weight->factors(x, pass).front().weight; };
-  return ops::add_low_rank(std::move(y), x, matrix(a_.entry()), matrix(b_.entry()), scale_);
+  return ops::add_low_rank(std::move(y), x, matrix(a_.entry()), matrix(b_.entry()), scale_, nullptr, made_of);
 }
 
 Tensor row_lengths(const Tensor& base, const Tensor& a, const Tensor& b, double scale) {

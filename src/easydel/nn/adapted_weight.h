@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "easydel/nn/weight.h"
 #include "easydel/ops/low_rank.h"
@@ -38,6 +39,11 @@ class WeightAdapter {
   virtual ~WeightAdapter() = default;
   // y [rows, out]: the base's product of x, with its bias -> with the adapter. What nobody else holds is overwritten.
   virtual Tensor product(Tensor y, const Tensor& x, const Tensor& bias, Pass& pass) = 0;
+  // The same for an x that is made of two tensors which are kept for the backward anyway.
+  virtual Tensor gated_product(Tensor y, const Tensor& x, const ops::GatedInput& /*made_of*/, const Tensor& bias,
+                               Pass& pass) {
+    return product(std::move(y), x, bias, pass);
+  }
   // What product() adds to y if that is a product of low rank in this pass and no more, and its scale; no forms: it is
   // something else.
   struct OfLowRank {
@@ -96,7 +102,7 @@ std::shared_ptr<Weight> replaced_weight(std::shared_ptr<Weight> base, std::share
 class LowRankSum {
  public:
   LowRankSum(Parameter a, Parameter b, double scale) : a_(a), b_(b), scale_(scale) {}
-  Tensor operator()(Tensor y, const Tensor& x, Pass& pass);
+  Tensor operator()(Tensor y, const Tensor& x, Pass& pass, const ops::GatedInput* made_of = nullptr);
   // Null while they learn.
   std::shared_ptr<const ops::LowRankForms> forms(const Tensor& x, Pass& pass);
 

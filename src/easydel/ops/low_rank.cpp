@@ -146,13 +146,19 @@ Sum sum_of(const Tensor& y, const Tensor& x, const Matrix& a, const Matrix& b, d
 
 struct LowRank : torch::autograd::Function<LowRank> {
   static Tensor forward(AutogradContext* context, const Tensor& y, const Tensor& x, const Tensor& master_a,
-                        const Tensor& master_b, const Matrix& a, const Matrix& b, double scale, const Forms& forms) {
+                        const Tensor& master_b, const Matrix& a, const Matrix& b, double scale, const Forms& forms,
+                        const GatedInput* made_of) {
     const Sum sum = sum_of(y, x, a, b, scale, forms, false);
     const bool narrow = narrow_rank(x, a.out()) > 0;
     const Tensor low = narrow ? sum.low : sum.low.to(x.scalar_type());
-    context->save_for_backward({master_a.requires_grad() ? x : Tensor(), master_b.requires_grad() ? low : Tensor(),
-                                a.compute.detach(), b.compute.detach(), narrow ? exact(a).detach() : Tensor(),
-                                narrow ? exact(b).detach() : Tensor()});
+    const bool learns_a = master_a.requires_grad(), remakes = learns_a && made_of;
+    context->save_for_backward({remakes    ? made_of->gate.detach()
+                                : learns_a ? x
+                                           : Tensor(),
+                                master_b.requires_grad() ? low : Tensor(), a.compute.detach(), b.compute.detach(),
+                                narrow ? exact(a).detach() : Tensor(), narrow ? exact(b).detach() : Tensor(),
+                                remakes ? made_of->up.detach() : Tensor()});
+    if (remakes) context->saved_data["kind"] = int64_t(made_of->kind);
     context->saved_data["scale"] = scale;
     WeightGradient::remember(context, master_a, "a");
     WeightGradient::remember(context, master_b, "b");
@@ -161,7 +167,7 @@ struct LowRank : torch::autograd::Function<LowRank> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    const Tensor &x = saved[0], &low = saved[1], &a = saved[2], &b = saved[3], &exact_a = saved[4], &exact_b = saved[5];
+    const Tensor &low = saved[1], &a = saved[2], &b = saved[3], &exact_a = saved[4], &exact_b = saved[5];
     const Tensor gradient = gradients[0].stride(-1) == 1 ? gradients[0] : gradients[0].contiguous();
     const double scale = context->saved_data["scale"].toDouble();
     const int64_t rank = narrow_rank(gradient, a.size(0));
@@ -173,6 +179,8 @@ struct LowRank : torch::autograd::Function<LowRank> {
       if (context->needs_input_grad(1))
         dx = rank ? add_product({}, of_low, *panels_of(exact_a.t()), 1, type) : multiply_back(of_low, a, type);
       if (context->needs_input_grad(2)) {
+        const Tensor x =
+            saved[6].defined() ? gated(saved[0], saved[6], Activation(context->saved_data["kind"].toInt())) : saved[0];
         WeightGradient sum(context, a.sizes(), a.options(), "a");
         rank ? add_narrow(sum, of_low, x, false) : sum.add(of_low, x);
         da = sum.answer();
@@ -184,7 +192,7 @@ struct LowRank : torch::autograd::Function<LowRank> {
       rank ? add_narrow(sum, low * by, gradient, true) : sum.add(gradient, low * by);
       db = sum.answer();
     }
-    return {gradients[0], dx, da, db, Tensor(), Tensor(), Tensor(), Tensor()};
+    return {gradients[0], dx, da, db, Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
  private:
@@ -260,12 +268,13 @@ Tensor add_low_ranks(Tensor& y, const Tensor& x, std::span<const LowRankRun> run
   return out;
 }
 
-Tensor add_low_rank(Tensor y, const Tensor& x, const Matrix& a, const Matrix& b, double scale, const Forms& forms) {
+Tensor add_low_rank(Tensor y, const Tensor& x, const Matrix& a, const Matrix& b, double scale, const Forms& forms,
+                    const GatedInput* made_of) {
   check(!a.in_codes() && !b.in_codes(), "low rank: an adapter's weights are codes");
   check(x.dim() == 2 && x.size(1) == a.in() && a.out() == b.in() && y.size(1) == b.out(), "low rank: x is ", x.sizes(),
         ", A [", a.out(), ", ", a.in(), "], B [", b.out(), ", ", b.in(), "], the result ", y.sizes());
   if (!wants_gradient(y, x, a.master, b.master)) return sum_of(y, x, a, b, scale, forms, is_alone(y)).out;
-  return LowRank::apply(y, x, a.master, b.master, a, b, scale, forms);
+  return LowRank::apply(y, x, a.master, b.master, a, b, scale, forms, made_of);
 }
 
 Tensor with_low_rank(const Tensor& base, const Tensor& a, const Tensor& b, double scale) {

@@ -18,13 +18,20 @@ struct LowRankForms {
 };
 std::shared_ptr<const LowRankForms> low_rank_forms(const Matrix& a, const Matrix& b);
 
+// What x is made of: gated(gate, up).
+struct GatedInput {
+  Tensor gate, up;
+  Activation kind;
+};
+
 // y [tokens, out] + scale * (x A^T) B^T for x [tokens, in], a [r, in], b [out, r], which are no codes. On a CPU, x A^T
 // is not rounded, and up to rank 32 neither is the second product, which reads the master of b, so that the sum is
 // rounded once. A row does not depend on the others. With b = 0 the result has y's bits. Gradients flow to y, x and
 // both masters. y receives its gradient as it comes, without a copy; without gradients, a y that nobody else holds is
-// overwritten. `forms`: low_rank_forms(a, b), made by the call if null.
+// overwritten. `forms`: low_rank_forms(a, b), made by the call if null. `made_of`: what x is, and what is kept for the
+// backward instead of it; null: x is kept.
 Tensor add_low_rank(Tensor y, const Tensor& x, const Matrix& a, const Matrix& b, double scale,
-                    const std::shared_ptr<const LowRankForms>& forms = nullptr);
+                    const std::shared_ptr<const LowRankForms>& forms = nullptr, const GatedInput* made_of = nullptr);
 
 // Rows [begin, end) and the adapter that they have: what low_rank_forms() made of it.
 struct LowRankRun {
