@@ -150,6 +150,55 @@ TEST(ConstrainMask, LearnsNothingAheadOnceItIsToStop) {
   EXPECT_EQ(constraint->known_states(), 0u);
 }
 
+TEST(ConstrainMask, IsTheSameWhenWhatWasLearnedIsForgotten) {
+  std::mt19937 random(8);
+  for (const std::string name : {"cl100k.json.gz", "unigram_bytes.json.gz"}) {
+    const auto tokens = tokens_of(load(name));
+    const auto automaton = compile({Kind::json_object});
+    const auto whole = std::make_shared<const Constraint>(automaton, tokens);
+    Matcher(whole, TextPlace::inside).learn_ahead(false, 10);
+    const size_t before = Constraint(automaton, tokens).memory_bytes(), learned = whole->memory_bytes() - before;
+    ASSERT_GT(learned, 100000u);
+    const auto bounded = std::make_shared<const Constraint>(automaton, tokens, learned / 2);
+    Matcher(bounded, TextPlace::inside).learn_ahead(false, 10);
+    EXPECT_LT(bounded->known_states(), whole->known_states());
+    size_t most = 0;
+    for (int i = 0; i < 10; ++i) {
+      walk(bounded, random, true, 40);
+      most = std::max(most, bounded->memory_bytes() - before);
+    }
+    EXPECT_LE(most, learned / 2);
+  }
+}
+
+// Tokens that are text may end a text too, as requests can ask for.
+TEST(ConstrainMask, HasEndsOnlyWhereTheTextMayEnd) {
+  const auto tokenizer = load("cl100k.json.gz");
+  const auto ids = tokenizer->encode("a", {.add_special_tokens = false});
+  ASSERT_EQ(ids.size(), 1u);
+  const auto plain = tokens_of(tokenizer);
+  const auto ending = std::make_shared<const TokenBytes>(*plain, ids);
+  EXPECT_TRUE(ending->shares_tokens_with(*plain));
+  EXPECT_EQ(ending->ends(), ids);
+  const auto automaton = compile({Kind::regex, "ab+|b+"});
+  Matcher free(std::make_shared<const Constraint>(automaton, plain));
+  Matcher matcher(std::make_shared<const Constraint>(automaton, ending));
+  std::vector<MaskWord> mask(mask_words(plain->size()));
+  free.fill(mask);
+  EXPECT_TRUE(has_token(mask, ids[0]));
+  matcher.fill(mask);
+  EXPECT_FALSE(has_token(mask, ids[0])) << "it would end a text that may not end yet";
+  matcher.fill_plainly(mask);
+  EXPECT_FALSE(has_token(mask, ids[0]));
+  EXPECT_FALSE(matcher.accept(ids[0]));
+  EXPECT_TRUE(matcher.accept_bytes("b"));
+  matcher.fill(mask);
+  EXPECT_TRUE(has_token(mask, ids[0]));
+  EXPECT_FALSE(has_token(mask, plain->ends()[0])) << "another constraint's end";
+  EXPECT_TRUE(matcher.accept(ids[0]));
+  EXPECT_TRUE(matcher.ended());
+}
+
 std::string random_schema(std::mt19937& random, int depth = 0) {
   const auto below = [&](int limit) { return static_cast<int>(random() % static_cast<uint32_t>(limit)); };
   const auto next = [&] { return random_schema(random, depth + 1); };

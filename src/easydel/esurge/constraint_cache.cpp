@@ -21,12 +21,22 @@ ConstraintCache::ConstraintCache(std::shared_ptr<const text::Tokenizer> tokenize
 std::shared_ptr<const text::constrain::TokenBytes> ConstraintCache::token_bytes(
     const std::vector<text::TokenId>& ends) {
   const std::lock_guard lock(vocabulary_mutex_);
-  std::erase_if(token_bytes_, [](const auto& entry) { return entry.second.expired(); });
-  if (const auto found = token_bytes_.find(ends); found != token_bytes_.end())
-    if (auto known = found->second.lock()) return last_token_bytes_ = std::move(known);
-  last_token_bytes_ = std::make_shared<const TokenBytes>(tokenizer_, ends, vocabulary_);
-  token_bytes_[ends] = last_token_bytes_;
-  return last_token_bytes_;
+  if (!token_bytes_) token_bytes_ = std::make_shared<const TokenBytes>(tokenizer_, ends, vocabulary_);
+  return std::make_shared<const TokenBytes>(*token_bytes_, ends);
+}
+
+void ConstraintCache::count(Entry& entry) {
+  const size_t now = 2 * entry.key.size() + entry.constraint->memory_bytes();
+  bytes_ += now - entry.bytes;
+  entry.bytes = now;
+}
+
+void ConstraintCache::shrink() {
+  while (bytes_ > max_bytes_ && entries_.size() > 1) {
+    bytes_ -= entries_.back().bytes;
+    by_key_.erase(entries_.back().key);
+    entries_.pop_back();
+  }
 }
 
 ConstraintCache::Constraint ConstraintCache::get(const Language& language, const std::vector<text::TokenId>& ends) {
@@ -35,30 +45,30 @@ ConstraintCache::Constraint ConstraintCache::get(const Language& language, const
     const std::lock_guard lock(mutex_);
     if (const auto found = by_key_.find(key); found != by_key_.end()) {
       entries_.splice(entries_.begin(), entries_, found->second);
-      return found->second->constraint;
+      count(entries_.front());
+      shrink();
+      return entries_.front().constraint;
     }
   }
   // Without the lock: compiling may take seconds. If two threads compile the same one, the first one's stays.
   const auto automaton = text::constrain::compile(language);
   const auto constraint = std::make_shared<const text::constrain::Constraint>(automaton, token_bytes(ends));
-  const size_t bytes = automaton->memory_bytes() + 2 * key.size();
   const std::lock_guard lock(mutex_);
   if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second->constraint;
-  entries_.push_front({key, constraint, bytes});
+  entries_.push_front({key, constraint, 0});
   by_key_.emplace(std::move(key), entries_.begin());
-  bytes_ += bytes;
+  // All of them: they learn while requests use them. It takes less time than compiling the new one.
+  for (Entry& entry : entries_) count(entry);
+  shrink();
   learning_.add(constraint);
-  while (bytes_ > max_bytes_ && entries_.size() > 1) {
-    bytes_ -= entries_.back().bytes;
-    by_key_.erase(entries_.back().key);
-    entries_.pop_back();
-  }
   return constraint;
 }
 
 size_t ConstraintCache::bytes() const {
   const std::lock_guard lock(mutex_);
-  return bytes_;
+  size_t out = 0;
+  for (const Entry& entry : entries_) out += 2 * entry.key.size() + entry.constraint->memory_bytes();
+  return out;
 }
 
 size_t ConstraintCache::size() const {

@@ -14,7 +14,8 @@
 
 namespace easydel::esurge {
 
-// Thread-safe. Over `max_bytes` of automata the least recently used ones go; requests that have one keep it.
+// Thread-safe. Over `max_bytes` of automata and of what was learned about their states, the least recently used
+// constraints go; requests that have one keep it.
 class ConstraintCache {
  public:
   // `vocabulary`: tokens of a mask.
@@ -23,7 +24,7 @@ class ConstraintCache {
   // `ends`: tokens that may end the answer. UserError as text::constrain::compile.
   std::shared_ptr<const text::constrain::Constraint> get(const text::constrain::Language& language,
                                                          const std::vector<text::TokenId>& ends);
-  size_t bytes() const;
+  size_t bytes() const;  // as they are now
   size_t size() const;
 
  private:
@@ -35,18 +36,20 @@ class ConstraintCache {
   };
   using TokenBytes = text::constrain::TokenBytes;
   std::shared_ptr<const TokenBytes> token_bytes(const std::vector<text::TokenId>& ends);
+  // With the mutex.
+  void count(Entry& entry);
+  void shrink();
 
   const std::shared_ptr<const text::Tokenizer> tokenizer_;
   const int64_t vocabulary_;
   const size_t max_bytes_;
-  // The vocabulary as bytes, for each list of ends: large, so those that nobody uses go, except the last one.
+  // The vocabulary as bytes, which the constraints share. Null: none was needed so far.
   std::mutex vocabulary_mutex_;
-  std::map<std::vector<text::TokenId>, std::weak_ptr<const TokenBytes>> token_bytes_;
-  std::shared_ptr<const TokenBytes> last_token_bytes_;
+  std::shared_ptr<const TokenBytes> token_bytes_;
   mutable std::mutex mutex_;
   std::list<Entry> entries_;  // the most recently used first
   std::map<std::string, std::list<Entry>::iterator> by_key_;
-  size_t bytes_ = 0;
+  size_t bytes_ = 0;         // when each of them was last counted
   LearningThread learning_;  // of each new constraint
 };
 

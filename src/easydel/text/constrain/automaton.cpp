@@ -254,7 +254,7 @@ class AutomatonBuilder {
 
 size_t Automaton::memory_bytes() const {
   return states_.size() * sizeof(State) + edges_.size() * sizeof(Edge) + calls_.size() * sizeof(Call) +
-         rules_.size() * sizeof(Rule);
+         rules_.size() * sizeof(Rule) + free_.size() / 8;
 }
 
 Automaton compile(Grammar& grammar, RuleId root, std::string_view where) {

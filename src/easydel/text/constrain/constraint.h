@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "easydel/text/constrain/language.h"
+#include "easydel/text/constrain/limits.h"
 #include "easydel/text/constrain/stacks.h"
 #include "easydel/text/constrain/token_trie.h"
 
@@ -35,7 +36,9 @@ inline bool has_token(std::span<const MaskWord> mask, TokenId id) {
 // Thread-safe.
 class Constraint {
  public:
-  Constraint(std::shared_ptr<const Automaton> automaton, std::shared_ptr<const TokenBytes> tokens);
+  // What was learned is forgotten when it would take more than `max_learned`; masks then wait for it again.
+  Constraint(std::shared_ptr<const Automaton> automaton, std::shared_ptr<const TokenBytes> tokens,
+             size_t max_learned = max_learned_bytes);
   ~Constraint();
   Constraint(const Constraint&) = delete;
   Constraint& operator=(const Constraint&) = delete;
@@ -43,11 +46,13 @@ class Constraint {
   const Automaton& automaton() const { return *automaton_; }
   const TokenBytes& tokens() const { return *tokens_; }
   size_t known_states() const;  // that masks no longer wait for
+  size_t memory_bytes() const;  // with what was learned, without the tokens, which others share
 
  private:
   friend class Matcher;
   struct Known;  // of one state: the tokens that stay in its rule, and the rest of those that leave it
   struct Store;
+  bool has_learned_half() const;  // of what it may keep
   std::shared_ptr<const Automaton> automaton_;
   std::shared_ptr<const TokenBytes> tokens_;
   std::unique_ptr<Store> store_;

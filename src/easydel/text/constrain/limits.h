@@ -13,10 +13,11 @@ constexpr int max_group_depth = 200;           // groups inside groups of a patt
 constexpr size_t max_states = 400'000;         // of all automata that one compilation makes
 constexpr size_t max_choices = 256;
 constexpr size_t max_choice_bytes = 4096;
-constexpr int64_t max_repetitions = 10'000;  // of one repetition
-constexpr int max_blanks = 8;                // white space in a row, in JSON
-constexpr int max_digits = 64;               // of a JSON number
-constexpr double max_seconds = 2;            // of compiling, and of one mask
+constexpr int64_t max_repetitions = 10'000;     // of one repetition
+constexpr int max_blanks = 8;                   // white space in a row, in JSON
+constexpr int max_digits = 64;                  // of a JSON number
+constexpr size_t max_learned_bytes = 32 << 20;  // of one constraint's states
+constexpr double max_seconds = 2;               // of compiling, and of one mask
 
 // The budget of one compilation, or of one mask. Used by one thread; `cancel` may be set by another.
 class Work {

@@ -1,6 +1,7 @@
 // Masks: what each state allows by itself is found once and kept; only tokens that go on after the state's rule has
 // ended are looked at for every position.
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 
@@ -24,13 +25,48 @@ struct Constraint::Known {
   std::vector<MaskWord> bits;
   std::vector<TokenId> ids;
   TokenTrie rest;
+
+  size_t memory_bytes() const {
+    return sizeof(Known) + bits.capacity() * sizeof(MaskWord) + ids.capacity() * sizeof(TokenId) + rest.memory_bytes();
+  }
 };
 
 struct Constraint::Store {
+  explicit Store(size_t limit) : max_bytes(limit) {}
+
+  const size_t max_bytes;
+  // Of all that follows. Written with the mutex; read without it, because it may be held while states are compared.
+  std::atomic<size_t> bytes = 0;
   std::mutex mutex;
   std::unordered_map<StateId, std::shared_ptr<const Known>> known[3];  // by place
   // States that no token can tell apart have one representative. Made when a state is first expensive.
   std::vector<StateId> representative;
+
+  StateId represented(StateId state) const { return representative.empty() ? state : representative[state]; }
+  void set_representatives(std::vector<StateId> states) {
+    if (!representative.empty()) return;
+    representative = std::move(states);
+    bytes += representative.capacity() * sizeof(StateId);
+  }
+  // Null: nothing is known of the state.
+  std::shared_ptr<const Known> find(size_t place, StateId state) {
+    const auto own = known[place].find(state);
+    if (own != known[place].end()) return own->second;
+    const auto other = known[place].find(represented(state));
+    if (other == known[place].end()) return nullptr;
+    return keep(place, state, other->second, 0);
+  }
+  // What is kept in the end: if two threads have looked at a state, what the first one found.
+  std::shared_ptr<const Known> keep(size_t place, StateId state, std::shared_ptr<const Known> found, size_t size) {
+    constexpr size_t entry_bytes = 64;  // of the table, with what the allocator adds
+    if (bytes + size + entry_bytes > max_bytes) {
+      for (auto& table : known) table = {};
+      bytes = representative.capacity() * sizeof(StateId);
+    }
+    const auto [at, is_new] = known[place].try_emplace(state, std::move(found));
+    if (is_new) bytes += size + entry_bytes;
+    return at->second;
+  }
 };
 
 namespace {
@@ -78,14 +114,21 @@ constexpr size_t few_tokens = 512;   // kept as a list
 
 }  // namespace
 
-Constraint::Constraint(std::shared_ptr<const Automaton> automaton, std::shared_ptr<const TokenBytes> tokens)
-    : automaton_(std::move(automaton)), tokens_(std::move(tokens)), store_(std::make_unique<Store>()) {}
+Constraint::Constraint(std::shared_ptr<const Automaton> automaton, std::shared_ptr<const TokenBytes> tokens,
+                       size_t max_learned)
+    : automaton_(std::move(automaton)), tokens_(std::move(tokens)), store_(std::make_unique<Store>(max_learned)) {}
 Constraint::~Constraint() = default;
 
 size_t Constraint::known_states() const {
   const std::lock_guard lock(store_->mutex);
   return store_->known[0].size() + store_->known[1].size() + store_->known[2].size();
 }
+
+size_t Constraint::memory_bytes() const {
+  return sizeof(Constraint) + sizeof(Store) + automaton_->memory_bytes() + store_->bytes;
+}
+
+bool Constraint::has_learned_half() const { return store_->bytes > store_->max_bytes / 2; }
 
 Matcher::Matcher(std::shared_ptr<const Constraint> constraint, TextPlace place)
     : constraint_(std::move(constraint)),
@@ -101,7 +144,7 @@ void Matcher::learn_ahead(const std::atomic<bool>& stop, double seconds) {
   {
     Constraint::Store& store = *constraint_->store_;
     const std::lock_guard lock(store.mutex);
-    if (store.representative.empty()) store.representative = std::move(alike);
+    store.set_representatives(std::move(alike));
   }
   std::vector<bool> seen(automaton.state_count());
   std::vector<StateId> queue;
@@ -124,7 +167,7 @@ void Matcher::learn_ahead(const std::atomic<bool>& stop, double seconds) {
   // std::ranges::stable_partition of libstdc++ 12 does not compile with clang 14.
   std::stable_partition(queue.begin(), queue.end(), is_cheap);
   for (const StateId state : queue) {
-    if (stop || Work::thread_seconds() > end) return;
+    if (stop || Work::thread_seconds() > end || constraint_->has_learned_half()) return;
     if (!automaton.state(state).ends) known(state);
   }
 }
@@ -135,15 +178,21 @@ bool Matcher::is_free() const {
 }
 
 void Matcher::add_ends(Mask mask) {
-  if (position_.may_end)
-    for (const TokenId id : constraint_->tokens().ends()) set_bit(mask, id);
+  const TokenBytes& tokens = constraint_->tokens();
   if (is_free())
-    for (const auto& [text, id] : constraint_->tokens().special()) set_bit(mask, id);
-  if (!constraint_->automaton().has_markers()) return;
-  const size_t mark = stacks_.mark();
-  for (const auto& [text, id] : constraint_->tokens().special()) {
-    if (!after_marker(text).dead()) set_bit(mask, id);
-    stacks_.release(mark);
+    for (const auto& [text, id] : tokens.special()) set_bit(mask, id);
+  if (constraint_->automaton().has_markers()) {
+    const size_t mark = stacks_.mark();
+    for (const auto& [text, id] : tokens.special()) {
+      if (!after_marker(text).dead()) set_bit(mask, id);
+      stacks_.release(mark);
+    }
+  }
+  // Whatever their texts are, they only end.
+  for (const TokenId id : tokens.ends()) {
+    MaskWord& word = mask[size_t(id) / 64];
+    const MaskWord bit = MaskWord{1} << (size_t(id) % 64);
+    word = position_.may_end ? word | bit : word & ~bit;
   }
 }
 
@@ -201,6 +250,7 @@ std::shared_ptr<const Constraint::Known> Matcher::learn(StateId state) {
       if (!follow[nodes[child].byte]) continue;
       const auto add = [&](std::pair<const TokenId*, const TokenId*> ids) {
         for (const TokenId* id = ids.first; id != ids.second; ++id) {
+          if (constraint_->tokens().is_end(*id)) continue;
           TextPlace place = place_;
           rest.emplace_back(constraint_->tokens().bytes(*id, place).substr(node.depth), *id);
         }
@@ -221,22 +271,20 @@ std::shared_ptr<const Constraint::Known> Matcher::learn(StateId state) {
 
 std::shared_ptr<const Constraint::Known> Matcher::known(StateId state) {
   Constraint::Store& store = *constraint_->store_;
-  auto& table = store.known[size_t(place_)];
+  const auto place = size_t(place_);
   {
     const std::lock_guard lock(store.mutex);
-    if (const auto at = table.find(state); at != table.end()) return at->second;
-    if (!store.representative.empty())
-      if (const auto at = table.find(store.representative[state]); at != table.end()) return table[state] = at->second;
+    if (auto found = store.find(place, state)) return found;
   }
   auto found = learn(state);
+  const size_t bytes = found->memory_bytes();
   const bool many = !found->bits.empty() || found->rest.size() > many_nodes;
   const std::lock_guard lock(store.mutex);
-  if (many) {
-    if (store.representative.empty())
-      store.representative = representatives(constraint_->automaton(), constraint_->tokens().trie(place_).depth());
-    table[store.representative[state]] = found;
-  }
-  return table[state] = std::move(found);
+  if (!many) return store.keep(place, state, std::move(found), bytes);
+  if (store.representative.empty())
+    store.set_representatives(representatives(constraint_->automaton(), constraint_->tokens().trie(place_).depth()));
+  store.keep(place, store.represented(state), std::move(found), bytes);
+  return store.find(place, state);
 }
 
 void Matcher::fill(Mask mask) {

@@ -2,6 +2,7 @@
 // array and a subtree is skipped by adding its size.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -51,17 +52,21 @@ class TokenBytes {
   // `ends`: ids that end a text, such as the model's eos_token_id. Ids from `size` on are not in the masks; 0: as many
   // as the tokenizer has.
   TokenBytes(std::shared_ptr<const Tokenizer> tokenizer, std::vector<TokenId> ends, int64_t size = 0);
+  // Other ends for the same tokens, which both share: they take megabytes, and ends differ from request to request.
+  TokenBytes(const TokenBytes& other, std::vector<TokenId> ends);
 
   int64_t size() const { return size_; }  // tokens of a mask
   const std::vector<TokenId>& ends() const { return ends_; }
+  bool is_end(TokenId id) const { return std::ranges::binary_search(ends_, id); }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
-  // Tokens at a place of the text; a place at which no token differs from the inside is the inside.
-  const TokenTrie& trie(TextPlace place) const { return tries_[index(place)]; }
+  bool shares_tokens_with(const TokenBytes& other) const { return tokens_ == other.tokens_; }
+  // Tokens at a place of the text, ends included; a place at which no token differs from the inside is the inside.
+  const TokenTrie& trie(TextPlace place) const { return tokens_->tries[index(place)]; }
   TextPlace canonical(TextPlace place) const { return static_cast<TextPlace>(index(place)); }
-  // Empty: the token is not text. `place` becomes that of the next token.
+  // Empty: the token is not text. An end never is, whatever it is called. `place` becomes that of the next token.
   std::string_view bytes(TokenId id, TextPlace& place) const;
-  // Added tokens that are special: no text, but a marker may name one.
-  const std::vector<std::pair<std::string, TokenId>>& special() const { return special_; }
+  // Added tokens that are special, ends included: no text, but a marker may name one.
+  const std::vector<std::pair<std::string, TokenId>>& special() const { return tokens_->special; }
 
  private:
   struct Side {
@@ -69,15 +74,20 @@ class TokenBytes {
     std::vector<uint32_t> begins;  // by id, and one more
     std::vector<TextPlace> next;   // by id
   };
-  size_t index(TextPlace place) const { return same_[size_t(place)]; }
+  struct Tokens {
+    Tokens(const Tokenizer& tokenizer, int64_t size);
+    Side sides[3];
+    TokenTrie tries[3];
+    size_t same[3] = {0, 1, 2};  // the place whose side is used
+    std::vector<std::pair<std::string, TokenId>> special;
+  };
+  size_t index(TextPlace place) const { return tokens_->same[size_t(place)]; }
+  void set_ends(std::vector<TokenId> ends);
 
   std::shared_ptr<const Tokenizer> tokenizer_;
-  std::vector<TokenId> ends_;
   int64_t size_ = 0;
-  Side sides_[3];
-  TokenTrie tries_[3];
-  size_t same_[3] = {0, 1, 2};  // the place whose side is used
-  std::vector<std::pair<std::string, TokenId>> special_;
+  std::shared_ptr<const Tokens> tokens_;
+  std::vector<TokenId> ends_;  // sorted
 };
 
 }  // namespace easydel::text::constrain
