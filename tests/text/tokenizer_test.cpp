@@ -1,6 +1,7 @@
 #include "easydel/text/tokenizers/tokenizer.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 
@@ -199,6 +200,25 @@ TEST(DecodeStream, HoldsAnEmojiBackUntilItIsWhole) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(stream.push(ids[i]), "");
   EXPECT_EQ(stream.push(ids[3]), "🙂");
   EXPECT_EQ(stream.push(ids[4]), "!");
+}
+
+// What a thread keeps for its next text does not grow with the longest one.
+TEST(Tokenizer, KeepsNoMemoryOfALongText) {
+  const auto allocated = [] {
+    const struct mallinfo2 all = ::mallinfo2();
+    return all.uordblks + all.hblkhd;
+  };
+  std::string words, one;
+  for (int i = 0; i < 1'500'000; ++i) words += "word ";
+  for (int i = 0; i < 3'000'000; ++i) one += char('a' + i * 7 % 26);
+  for (const char* name : {"cl100k", "falcon_like", "roberta", "prepend_fallback", "unigram_bytes"}) {
+    const auto tokenizer = Tokenizer::load(test::test_data(str("tokenizers/", name, ".json.gz")));
+    tokenizer->encode(one.substr(0, 1000));  // what is made once
+    const size_t before = allocated();
+    EXPECT_GT(tokenizer->encode(words).size(), 10u);
+    EXPECT_GT(tokenizer->encode(one).size(), 10u);
+    EXPECT_LT(allocated(), before + (size_t(6) << 20)) << name;
+  }
 }
 
 TEST(Tokenizer, RefusesFilesThatAreNone) {

@@ -10,6 +10,7 @@
 #include "easydel/text/tokenizers/long_pieces.h"
 #include "easydel/text/tokenizers/merge_symbols.h"
 #include "easydel/text/tokenizers/model.h"
+#include "easydel/text/tokenizers/scratch.h"
 #include "easydel/text/tokenizers/word_memory.h"
 #include "easydel/text/unicode.h"
 
@@ -217,8 +218,9 @@ class Bpe final : public Model {
   }
 
   void merge(std::string_view piece, std::vector<Token>& out, bool raw) const {
-    std::vector<Symbol>& symbols = scratch_symbols();
-    symbols.clear();
+    thread_local std::vector<Symbol> own_symbols;
+    const Scratch scratch(own_symbols);
+    std::vector<Symbol>& symbols = scratch.items;
     if (raw)
       raw_symbols(piece, symbols);
     else
@@ -228,11 +230,6 @@ class Bpe final : public Model {
       return entry ? std::pair(entry->rank, entry->whole) : std::pair(no_rank, TokenId{-1});
     });
     for (const Symbol& symbol : symbols) out.push_back({symbol.id, symbol.length});
-  }
-
-  static std::vector<Symbol>& scratch_symbols() {
-    thread_local std::vector<Symbol> symbols;
-    return symbols;
   }
 
   bool all_known(std::string_view piece) const {

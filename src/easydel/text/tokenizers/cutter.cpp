@@ -6,6 +6,7 @@
 #include "easydel/text/tokenizers/json_fields.h"
 #include "easydel/text/tokenizers/pre_tokenizers.h"
 #include "easydel/text/tokenizers/regex.h"
+#include "easydel/text/tokenizers/scratch.h"
 
 namespace easydel::text {
 namespace {
@@ -82,7 +83,9 @@ void Cutter::cut(std::string_view text, std::vector<uint32_t>& ends) const {
   if (text.empty()) return;
   if (stages.empty()) return ends.push_back(uint32_t(text.size()));
   if (stages.size() == 1) return stages[0](text, ends);
-  thread_local std::vector<uint32_t> pieces, cuts;
+  thread_local std::vector<uint32_t> own_pieces, own_cuts;
+  const Scratch of_pieces(own_pieces), of_cuts(own_cuts);
+  std::vector<uint32_t>&pieces = of_pieces.items, &cuts = of_cuts.items;
   pieces.assign(1, uint32_t(text.size()));
   for (const Stage& stage : stages) {
     cuts.clear();

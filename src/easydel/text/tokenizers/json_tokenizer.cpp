@@ -7,6 +7,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/simdjson.h"
 #include "easydel/text/tokenizers/byte_level.h"
+#include "easydel/text/tokenizers/scratch.h"
 #include "easydel/text/tokenizers/write_json.h"
 
 namespace easydel::text {
@@ -88,15 +89,16 @@ void JsonTokenizer::append_normalized(std::string_view text, size_t begin, bool 
 }
 
 void JsonTokenizer::append_pieces(std::string_view text, std::vector<TokenId>& ids) const {
-  thread_local std::vector<Token> tokens;
-  tokens.clear();
+  thread_local std::vector<Token> own_tokens;
+  const Scratch scratch(own_tokens);
+  std::vector<Token>& tokens = scratch.items;
   const Model& model = *parts_.model;
   if (parts_.cutter && parts_.cutter->byte_level == model.takes_raw_bytes()) {
-    thread_local std::vector<uint32_t> ends;
-    ends.clear();
-    parts_.cutter->cut(text, ends);
+    thread_local std::vector<uint32_t> own_ends;
+    const Scratch ends(own_ends);
+    parts_.cutter->cut(text, ends.items);
     uint32_t begin = 0;
-    for (uint32_t end : ends) {
+    for (uint32_t end : ends.items) {
       model.tokenize(text.substr(begin, end - begin), tokens);
       begin = end;
     }

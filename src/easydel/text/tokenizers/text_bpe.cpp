@@ -10,6 +10,7 @@
 #include "easydel/text/tokenizers/merge_symbols.h"
 #include "easydel/text/tokenizers/model.h"
 #include "easydel/text/tokenizers/prefix_trie.h"
+#include "easydel/text/tokenizers/scratch.h"
 #include "easydel/text/tokenizers/word_memory.h"
 #include "easydel/text/unicode.h"
 
@@ -159,8 +160,9 @@ class TextBpe final : public Model {
   }
 
   void merge_all(std::string_view piece, std::vector<Token>& out) const {
-    thread_local std::vector<Symbol> symbols;
-    symbols.clear();
+    thread_local std::vector<Symbol> own_symbols;
+    const Scratch scratch(own_symbols);
+    std::vector<Symbol>& symbols = scratch.items;
     std::map<TokenId, std::pair<Symbol, Symbol>> parts;  // the two parts of each unused piece of this text
     for (size_t at = 0; at < piece.size();) {
       size_t length = 0;

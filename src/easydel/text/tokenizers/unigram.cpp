@@ -8,6 +8,7 @@
 #include "easydel/text/tokenizers/json_fields.h"
 #include "easydel/text/tokenizers/model.h"
 #include "easydel/text/tokenizers/prefix_trie.h"
+#include "easydel/text/tokenizers/scratch.h"
 #include "easydel/text/unicode.h"
 
 namespace easydel::text {
@@ -70,7 +71,9 @@ class Unigram final : public Model {
       uint32_t begin;
       TokenId id = -1;  // -1: no segmentation ends here yet
     };
-    thread_local std::vector<Best> best;
+    thread_local std::vector<Best> own_best;
+    const Scratch of_best(own_best);
+    std::vector<Best>& best = of_best.items;
     best.assign(piece.size() + 1, Best{});
     auto offer = [&](size_t begin, size_t end, double score, TokenId id) {
       Best& there = best[end];
@@ -90,8 +93,9 @@ class Unigram final : public Model {
       }
       at += length;
     }
-    thread_local std::vector<Token> backwards;
-    backwards.clear();
+    thread_local std::vector<Token> own_backwards;
+    const Scratch of_backwards(own_backwards);
+    std::vector<Token>& backwards = of_backwards.items;
     for (size_t end = piece.size(); end > 0; end = best[end].begin) {
       auto length = uint32_t(end - best[end].begin);
       // Adjacent unknown characters are one token.
