@@ -55,8 +55,8 @@ void read_key(const Key& key, const std::string& written, const Value& value, vo
   const size_t before = problems.size();
   key.read(value, object, path, problems);
   if (problems.size() != before) return;
-  const bool differs = !(key.write(object) == key.default_value);
-  if (!key.not_built.empty() && differs)
+  // Writing copies the value, which may be a body of megabytes, so only where it is needed.
+  if (!key.not_built.empty() && !(key.write(object) == key.default_value))
     problems.add(path, value.place, key.not_built + " is not built yet",
                  "leave the key out, or give its default " + to_yaml_flow(key.default_value));
   if (!key.no_effect.empty()) problems.no_effect(path, key.no_effect);

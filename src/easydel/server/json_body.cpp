@@ -1,6 +1,7 @@
 #include "easydel/server/json_body.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <unordered_set>
@@ -15,28 +16,31 @@ namespace ondemand = simdjson::ondemand;
 constexpr std::string_view blanks = " \t\r\n";
 static_assert(json_padding >= simdjson::SIMDJSON_PADDING);
 
-// The keys that an object had so far. A few are compared one by one, which takes less time than a set of them.
+// The keys that an object had so far. A few are compared one by one, which takes less time than a set of them, and are
+// kept without an allocation: most objects are messages with two keys.
 class KeysSeen {
  public:
   // False: the key was there before. The text must stay where it is.
   bool add(std::string_view key) {
-    if (set_.empty() && std::ranges::find(list_, key) != list_.end()) return false;
-    if (!set_.empty() || list_.size() == most_compared) {
-      if (set_.empty()) set_.insert(list_.begin(), list_.end());
-      if (!set_.insert(key).second) return false;
-    } else {
-      list_.push_back(key);
+    if (size_ <= first_.size()) {
+      const auto end = first_.begin() + std::ptrdiff_t(size_);
+      if (std::find(first_.begin(), end, key) != end) return false;
+      if (size_ < first_.size()) {
+        first_[size_++] = key;
+        return true;
+      }
+      set_.insert(first_.begin(), end);
     }
+    if (!set_.insert(key).second) return false;
     ++size_;
     return true;
   }
-  int64_t size() const { return size_; }
+  size_t size() const { return size_; }
 
  private:
-  static constexpr size_t most_compared = 16;
-  std::vector<std::string_view> list_;
-  std::unordered_set<std::string_view> set_;
-  int64_t size_ = 0;
+  std::array<std::string_view, 16> first_;  // compared one by one
+  size_t size_ = 0;
+  std::unordered_set<std::string_view> set_;  // of all keys, where they are more
 };
 
 class BodyReader {
@@ -170,7 +174,7 @@ class BodyReader {
       check_error(std::move(item).get(field));
       std::string_view key;
       check_error(field.unescaped_key().get(key));
-      if (seen.size() >= limits_.keys) refuse(path(), str("has more than ", limits_.keys, " members"));
+      if (int64_t(seen.size()) >= limits_.keys) refuse(path(), str("has more than ", limits_.keys, " members"));
       if (!seen.add(key)) refuse(path(), str("'", key, "' is given twice"), "keep one of them");
       steps_.push_back({.key = key});
       if (tokens_ && depth == 1 && key == tokens_key_ && begins_with_ids(field.value())) {
