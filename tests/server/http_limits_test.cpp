@@ -1,4 +1,5 @@
 // Limits of time, connections and bytes, on a clock of the test's.
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <gtest/gtest.h>
@@ -31,6 +32,27 @@ TEST(HttpLimits, ClosesAReaderThatStaysBehind) {
   EXPECT_TRUE(refused.wait());
   EXPECT_EQ(client.all().find("0\r\n\r\n"), std::string::npos);
   EXPECT_TRUE(test::eventually([&] { return server.http->counts().open == 0; }));
+}
+
+TEST(HttpLimits, KeepsNoMemoryOfWhatIdleConnectionsHaveSentAndReceived) {
+  RunningServer server([&](const std::shared_ptr<Exchange>& exchange) {
+    HttpResponse out{.body = std::string(size_t(1) << 20, 'x')};
+    exchange->respond(std::move(out));
+  });
+  const auto allocated = [] {
+    const struct mallinfo2 all = ::mallinfo2();
+    return all.uordblks + all.hblkhd;
+  };
+  const std::string body(size_t(1) << 20, 'y');
+  const size_t before = allocated();
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(std::make_unique<RawClient>(server.port()));
+    clients.back()->send(str("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ", body.size(), "\r\n\r\n") + body);
+    EXPECT_GT(clients.back()->response().size(), body.size());
+  }
+  EXPECT_TRUE(test::eventually([&] { return allocated() < before + (size_t(4) << 20); })) << allocated() - before;
+  EXPECT_EQ(server.http->counts().open, 20);
 }
 
 TEST(HttpLimits, EndsWhatTakesTooLong) {

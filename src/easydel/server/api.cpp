@@ -1,7 +1,5 @@
 #include "easydel/server/api.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <array>
 
@@ -189,12 +187,6 @@ std::optional<HttpResponse> Api::check_head(const HttpRequest& request, const st
 
 void Api::handle(std::shared_ptr<Exchange> exchange) {
   const HttpRequest& request = exchange->request();
-  // What large bodies took stays with the allocator otherwise.
-  constexpr size_t large_bytes = 1 << 20;
-  if (request.body.size() > large_bytes)
-    large_body_seen_ = true;
-  else if (large_body_seen_.exchange(false))
-    ::malloc_trim(0);
   RouteMatch match = match_route(request.method, request.path);
   check(match.route, "a request without a route passed the check of its head");
   const Route& route = *match.route;

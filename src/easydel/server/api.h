@@ -90,6 +90,7 @@ class Api {
   void serve(std::string_view method_and_path, CallHandler handler);
   void set_state(ServerState state) { state_ = state; }
   ServerState state() const { return state_; }
+  int64_t in_flight() const { return in_flight_; }  // requests that are being answered
   const ModelList& models() const { return models_; }
   // More text for /metrics, in Prometheus' format: that of the engine.
   void set_metrics_source(std::function<std::string()> source) { metrics_source_ = std::move(source); }
@@ -126,7 +127,6 @@ class Api {
   std::function<Value()> metrics_document_;
   std::function<void(const Call&)> ended_listener_;
   std::atomic<int64_t> in_flight_ = 0;
-  std::atomic<bool> large_body_seen_ = false;  // since memory was last given back
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, int>, int64_t> answered_;  // by route and status
 };

@@ -252,6 +252,7 @@ void Connection::wrote(size_t bytes, bool failed) {
   if (phase_ == Phase::closed) return;
   if (failed) return abort();
   in_flight_.erase(0, bytes);
+  if (in_flight_.empty()) in_flight_.shrink_to_fit();  // an idle connection keeps no answer of megabytes
   if (in_flight_.empty() && in_flight_stream_bytes_ > 0) {
     const size_t sent = std::exchange(in_flight_stream_bytes_, 0);
     if (exchange_) {

@@ -23,6 +23,7 @@
 #include "easydel/server/api.h"
 #include "easydel/server/conversation_answer.h"
 #include "easydel/server/encode_queue.h"
+#include "easydel/server/freed_memory.h"
 #include "easydel/server/http_server.h"
 #include "easydel/server/key_store.h"
 #include "easydel/server/response_store.h"
@@ -235,11 +236,13 @@ void Server::set_ready() {
 
 bool Server::run_until_signal() {
   const SignalWatch watch;
+  FreedMemory freed;
   while (!ending_signal) {
     if (hangup_signal) {
       hangup_signal = 0;
       reload();
     }
+    freed.look(parts_->api.in_flight() > 0, Clock::now());
     // A signal interrupts the sleep.
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
