@@ -136,13 +136,14 @@ def main():
     parser.add_argument("url", help="http://127.0.0.1:11556")
     parser.add_argument("files", nargs="+", type=Path, help="BFCL_v4_*.json")
     parser.add_argument("--every", type=int, default=1, help="take one of so many conversations")
+    parser.add_argument("--first", type=int, default=0, help="how many conversations to leave out before that")
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--temperature", type=float, default=1.0)
     parser.add_argument("--max-tokens", type=int, default=600)
     parser.add_argument("--closing-bias", type=float, default=10)
     options = parser.parse_args()
     rows = [json.loads(line) for file in options.files for line in file.read_text().splitlines() if line.strip()]
-    rows = rows[:: options.every]
+    rows = rows[options.first :: options.every]
     bias = bias_of(options.url, options.closing_bias)
     bodies = [request_of(row, seed, options, bias) for seed, row in enumerate(rows)]
     ends, wrong = {}, 0
