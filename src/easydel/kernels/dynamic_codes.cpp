@@ -47,11 +47,11 @@ DynamicCodes::Segment segment_of(const std::array<float, 256>& numbers, const st
 
 // What vector loops compute (dynamic_codes_avx512.h).
 int code_of_step(const DynamicCodes& map, int64_t step) {
-  const float x = std::max(float(step), map.least) - float(steps_per_unit), size = std::fabs(x);
+  const float x = float(step) - float(steps_per_unit), size = std::fabs(x);
   int rank = map.nearest_ranks[size_t(std::min(int(size), DynamicCodes::direct - 1))];
   for (const DynamicCodes::Segment& segment : map.segments)
     if (size >= segment.first) rank = int(std::min(std::fma(size, segment.slope, segment.offset), segment.last));
-  return x < 0 ? map.zero - rank : map.zero + rank + (x >= map.first_of_one);
+  return x < 0 ? std::max(map.zero - rank, 0) : map.zero + rank + (x >= map.first_of_one);
 }
 
 template <class Work>
@@ -68,7 +68,6 @@ void for_blocks(Executor& executor, int64_t count, int64_t block, const Work& wo
 
 DynamicCodes::DynamicCodes(const std::array<float, 256>& map) : numbers(map), codes(codes_of_steps(map)) {
   zero = int(std::ranges::lower_bound(numbers, 0.0f) - numbers.begin());
-  least = zero > 0 ? 0.0f : float(steps / 2);
   std::vector<int> ranks(size_t(steps / 2));  // of m; 1 counts as the number before it
   for (size_t m = 0; m < ranks.size(); ++m) ranks[m] = int(codes[size_t(steps / 2) + m]) - zero;
   const int one = 255 - zero;

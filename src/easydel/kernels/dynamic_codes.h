@@ -10,8 +10,8 @@
 namespace easydel::kernels {
 
 // The code of a number in [-1, 1] is that of the nearest of 65,536 equal steps. Vector loops compute it: step 32768 + m
-// has the code zero + rank(m) and step 32767 - m has zero - rank(m), or 0. rank(m) is nearest_ranks[m] below the first
-// of the segments, and rises evenly within each.
+// has the code zero + rank(m) and step 32767 - m has zero - rank(m), at least 0. rank(m) is nearest_ranks[m] below the
+// first of the segments, and rises evenly within each.
 struct DynamicCodes {
   // numbers: ascending, with 0 and 1, as many below zero as above without 1, or none below; evenly spaced between the
   // powers of ten from 0.001 to 1. A Bug if ranks cannot be computed from them.
@@ -27,7 +27,6 @@ struct DynamicCodes {
   std::array<float, 256> numbers;
   std::array<uint8_t, steps> codes;  // of each step
   int zero;                          // the code of 0
-  float least;                       // the step that lower ones are taken for: 0, or that of zero
   float first_of_one;                // m + 1/2 from which on a positive number is 1, one rank further
   std::array<int32_t, direct> nearest_ranks;
   std::array<Segment, segment_count> segments;

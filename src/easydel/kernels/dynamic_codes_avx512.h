@@ -15,7 +15,6 @@ struct DynamicEncoder<Avx512> {
 
   DynamicEncoder(const DynamicCodes& map, float scale)
       : inverse(set(1.0f / scale)),
-        least(set(map.least)),
         first_of_one(set(map.first_of_one)),
         zero(_mm512_set1_epi32(map.zero)),
         ranks{_mm512_loadu_si512(map.nearest_ranks.data()), _mm512_loadu_si512(map.nearest_ranks.data() + 16)},
@@ -24,10 +23,10 @@ struct DynamicEncoder<Avx512> {
         far(map.segments[2]) {}
 
   void operator()(const float* x, uint8_t* to) const {
-    // What is not a number becomes the least step, as in the plain loop. Steps beyond the ends need no other bound.
+    // What is not a number becomes step 0, as in the plain loop. Steps beyond the ends need no other bound.
     __m512 step = _mm512_add_ps(_mm512_mul_ps(_mm512_loadu_ps(x), inverse), set(1.0f));
     step = _mm512_add_ps(_mm512_mul_ps(step, set(32767.5f)), set(0.5f));
-    step = _mm512_min_ps(_mm512_max_ps(step, least), set(float(DynamicCodes::steps - 1)));
+    step = _mm512_min_ps(_mm512_max_ps(step, _mm512_setzero_ps()), set(float(DynamicCodes::steps - 1)));
     step = _mm512_roundscale_ps(step, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
     const __m512 way = _mm512_sub_ps(step, set(32767.5f)), size = _mm512_abs_ps(way);
 
@@ -44,7 +43,8 @@ struct DynamicEncoder<Avx512> {
 
     const __mmask16 negative = _mm512_movepi32_mask(_mm512_castps_si512(way)),
                     one = _mm512_cmp_ps_mask(way, first_of_one, _CMP_GE_OQ);
-    __m512i code = _mm512_mask_sub_epi32(_mm512_add_epi32(zero, rank), negative, zero, rank);
+    const __m512i below = _mm512_max_epi32(_mm512_sub_epi32(zero, rank), _mm512_setzero_si512());
+    __m512i code = _mm512_mask_mov_epi32(_mm512_add_epi32(zero, rank), negative, below);
     code = _mm512_mask_add_epi32(code, one, code, _mm512_set1_epi32(1));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(code));
   }
@@ -58,7 +58,7 @@ struct DynamicEncoder<Avx512> {
     __m512 first, slope, offset, last;
   };
 
-  __m512 inverse, least, first_of_one;
+  __m512 inverse, first_of_one;
   __m512i zero, ranks[2];
   Segment near, middle, far;
 };
