@@ -143,12 +143,11 @@ class Client final : public Transport {
   Client(Loop& loop, std::string_view input, size_t step, std::string& output)
       : loop_(loop), input_(input), step_(step), output_(output) {}
 
-  void read(std::span<char> into, Done done) override {
-    const size_t bytes = std::min({into.size(), step_, input_.size()});
-    input_.copy(into.data(), bytes);
-    input_.remove_prefix(bytes);
-    loop_.post([alive = alive_, bytes, done = std::move(done)] {
-      if (*alive) done(bytes, bytes == 0);
+  void read(Received received) override {
+    const std::string_view bytes = input_.substr(0, std::min(max_read_bytes, step_));
+    input_.remove_prefix(bytes.size());
+    loop_.post([alive = alive_, bytes, received = std::move(received)] {
+      if (*alive) received(bytes);
     });
   }
   void write(std::string_view bytes, Done done) override {

@@ -71,13 +71,13 @@ void Connection::read() {
   // While a request is in progress, later ones wait here. Then only sweep() notices that the client has gone.
   if (inbox_.size() >= host_.limits.request.header_bytes) return;
   reading_ = true;
-  transport_->read(incoming_, [self = shared_from_this()](size_t bytes, bool failed) { self->took(bytes, failed); });
+  transport_->read([self = shared_from_this()](std::string_view bytes) { self->took(bytes); });
 }
 
-void Connection::took(size_t bytes, bool failed) {
+void Connection::took(std::string_view bytes) {
   reading_ = false;
   if (phase_ == Phase::closed) return;
-  if (failed) {
+  if (bytes.empty()) {
     half_closed_ = true;
     if (phase_ != Phase::busy) return close_when_written_ && !outbox_.empty() ? void() : abort();
     // The handler is told. If it has its answer already, the client may still read it.
@@ -86,7 +86,7 @@ void Connection::took(size_t bytes, bool failed) {
     return;
   }
   if (phase_ != Phase::linger && !close_when_written_) {
-    inbox_.append(incoming_.data(), bytes);
+    inbox_.append(bytes);
     process();
   }
   read();

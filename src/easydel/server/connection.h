@@ -2,13 +2,13 @@
 // no sockets; see transport.h. All of it runs on the socket thread.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "easydel/base/clock.h"
 #include "easydel/server/exchange.h"
@@ -60,7 +60,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class Phase : uint8_t { idle, head, body, busy, linger, closed };
 
   void read();
-  void took(size_t bytes, bool failed);
+  void took(std::string_view bytes);
   void process();
   void begin_body();
   void dispatch();
@@ -80,8 +80,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Phase phase_ = Phase::idle;
   Clock::time_point phase_began_, write_progress_, last_event_;
   RequestParser parser_;
-  std::string inbox_;                // received, not parsed yet
-  std::array<char, 4096> incoming_;  // the read in progress
+  std::string inbox_;  // received, not parsed yet
   bool reading_ = false, writing_ = false;
   std::string outbox_, in_flight_;                               // to write; being written
   size_t outbox_stream_bytes_ = 0, in_flight_stream_bytes_ = 0;  // payload of a stream in them

@@ -15,6 +15,8 @@ constexpr size_t quiet_growth = 16 << 20, loaded_growth = 64 << 20;
 
 }  // namespace
 
+void share_one_heap() { ::mallopt(M_ARENA_MAX, 1); }
+
 FreedMemory::Process FreedMemory::this_process() {
   return {.resident_bytes =
               [] {

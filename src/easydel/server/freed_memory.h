@@ -10,6 +10,10 @@
 
 namespace easydel::server {
 
+// Threads that start after this share one heap. Each would keep what is free at the end of its own, up to 64 MiB, which
+// cannot be given back from outside.
+void share_one_heap();
+
 class FreedMemory {
  public:
   struct Process {

@@ -180,6 +180,7 @@ Server::~Server() {
 
 void Server::start() {
   Parts& p = *parts_;
+  share_one_heap();
   log::set_format(p.config.log_format == LogFormat::json ? log::Format::json : log::Format::text);
   if (p.config.log_level != LogLevel::info) log::set_level(level_of(p.config.log_level));
   p.http = std::make_unique<HttpServer>(p.config, p.api.callbacks());

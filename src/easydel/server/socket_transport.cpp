@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <array>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
@@ -42,9 +44,20 @@ auto adapted(Transport::Done done) {
 
 class PlainTransport : public Transport {
  public:
-  explicit PlainTransport(Socket socket) : socket_(std::move(socket)) {}
-  void read(std::span<char> into, Done done) override {
-    socket_.async_read_some(asio::buffer(into.data(), into.size()), adapted(std::move(done)));
+  explicit PlainTransport(Socket socket) : socket_(std::move(socket)) {
+    Error ignored;
+    socket_.non_blocking(true, ignored);
+  }
+  // Waiting takes no buffer: thousands of connections wait, and one at a time reads.
+  void read(Received received) override {
+    socket_.async_wait(Socket::wait_read, [this, received = std::move(received)](const Error& error) mutable {
+      if (error) return received({});
+      std::array<char, max_read_bytes> bytes;
+      Error failed;
+      const size_t count = socket_.read_some(asio::buffer(bytes), failed);
+      if (failed == asio::error::would_block) return read(std::move(received));
+      received(std::string_view(bytes.data(), failed ? 0 : count));
+    });
   }
   void write(std::string_view bytes, Done done) override {
     socket_.async_write_some(asio::buffer(bytes.data(), bytes.size()), adapted(std::move(done)));
@@ -67,16 +80,12 @@ class TlsTransport : public Transport {
  public:
   TlsTransport(Socket socket, std::shared_ptr<asio::ssl::context> context)
       : context_(std::move(context)), stream_(std::make_shared<Stream>(std::move(socket), *context_)) {}
-  void read(std::span<char> into, Done done) override {
-    const auto read = [stream = stream_, into](Done after) {
-      stream->async_read_some(asio::buffer(into.data(), into.size()), adapted(std::move(after)));
-    };
-    if (shaken_) return read(std::move(done));
+  void read(Received received) override {
+    if (shaken_) return read_records(std::move(received));
     shaken_ = true;
     stream_->async_handshake(Stream::server,
-                             [read, stream = stream_, done = std::move(done)](const Error& error) mutable {
-                               if (error) return done(0, true);
-                               read(std::move(done));
+                             [this, stream = stream_, received = std::move(received)](const Error& error) mutable {
+                               error ? received({}) : read_records(std::move(received));
                              });
   }
   void write(std::string_view bytes, Done done) override {
@@ -97,8 +106,16 @@ class TlsTransport : public Transport {
 
  private:
   using Stream = asio::ssl::stream<Socket>;
+  void read_records(Received received) {
+    stream_->async_read_some(asio::buffer(incoming_), [this, stream = stream_, received = std::move(received)](
+                                                          const Error& error, size_t bytes) {
+      received(std::string_view(incoming_.data(), error ? 0 : bytes));
+    });
+  }
+
   std::shared_ptr<asio::ssl::context> context_;
   std::shared_ptr<Stream> stream_;
+  std::array<char, 4096> incoming_;
   bool shaken_ = false;
 };
 

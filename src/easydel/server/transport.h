@@ -4,19 +4,23 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string_view>
 
 namespace easydel::server {
 
 class Transport {
  public:
+  // What came, at most `max_read_bytes`, valid during the call alone. Empty: the other side has closed, or the
+  // connection broke.
+  using Received = std::function<void(std::string_view bytes)>;
   // Number of bytes; `failed`: the other side has closed, or the connection broke.
   using Done = std::function<void(size_t bytes, bool failed)>;
+  static constexpr size_t max_read_bytes = 16384;
 
   virtual ~Transport() = default;
-  // At most one read and one write at a time; the memory must live until `done`, which is called later, never here.
-  virtual void read(std::span<char> into, Done done) = 0;
+  // At most one read and one write at a time. The callbacks are called later, never here; the transport, and the memory
+  // that is written, must live until then.
+  virtual void read(Received received) = 0;
   virtual void write(std::string_view bytes, Done done) = 0;  // some of the bytes
   virtual void end_output() = 0;                              // nothing more will be written
   virtual void close() = 0;                                   // operations in progress fail
