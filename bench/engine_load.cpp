@@ -1,7 +1,11 @@
 #include "engine_load.h"
 
+#include <ATen/ops/randn.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -12,6 +16,9 @@
 #include "easydel/elarge/core.h"
 #include "easydel/elarge/overrides.h"
 #include "easydel/elarge/served_model.h"
+#include "easydel/models/model.h"
+#include "easydel/nn/weight.h"
+#include "easydel/ops/attention.h"
 
 namespace easydel::bench {
 namespace fs = std::filesystem;
@@ -99,6 +106,66 @@ Load serve(esurge::Engine& engine, int64_t clients, int64_t rounds,
   for (std::thread& thread : threads) thread.join();
   all.seconds = seconds_since(begin);
   return all;
+}
+
+namespace {
+
+struct PassParts {
+  double products = 0, attention = 0;  // seconds
+};
+
+PassParts parts_of_prompt(const models::Model& model, int64_t tokens) {
+  const c10::InferenceMode no_gradient;
+  const auto random = [&](std::vector<int64_t> shape) { return at::randn(shape).to(model.compute_type()); };
+  const auto number = [&](const char* key) { return model.config().find(key)->as_int().value(); };
+  const int64_t heads = number("num_attention_heads"), kv_heads = number("num_key_value_heads"),
+                size = number("hidden_size") / heads;
+  PassParts out;
+  nn::Pass pass = nn::Pass::over({0, tokens});
+  std::map<int64_t, Tensor> inputs;  // by size
+  for (const nn::Entry& entry : model.parameters().entries()) {
+    if (!nn::is_linear(entry) || entry.head) continue;
+    Tensor& x = inputs[entry.shape[1]];
+    if (!x.defined()) x = random({tokens, entry.shape[1]});
+    for (int warm = 0; warm < 2; ++warm) entry.weight->product(x.slice(0, 0, 1), {}, {}, pass);  // packs it
+    const auto began = Clock::now();
+    entry.weight->product(x, {}, {}, pass);
+    out.products += seconds_since(began);
+  }
+  const Tensor q = random({tokens, heads, size}), k = random({tokens, kv_heads, size}),
+               v = random({tokens, kv_heads, size});
+  const ops::AttentionRange all{0, tokens, 0, tokens};
+  ops::AttentionCall call;
+  call.sequences = {&all, 1};
+  ops::AttentionSpec spec;
+  spec.scale = 1 / std::sqrt(double(size));
+  for (int64_t layer = 0; layer < number("num_hidden_layers"); ++layer) {
+    const auto began = Clock::now();
+    ops::attention(spec, call, q, k, v);
+    out.attention += seconds_since(began);
+  }
+  return out;
+}
+
+}  // namespace
+
+void print_rest_of_prompts(const ServedShape& shape, int64_t pairs) {
+  const auto engine =
+      shape.engine({"enable_prefix_caching=false", "max_model_len=4096", "max_num_batched_tokens=4096"});
+  for (const int64_t tokens : {128, 512, 2048}) {
+    std::vector<double> whole, products, attention, shares;
+    for (int64_t pair = -1; pair < pairs; ++pair) {
+      const double seconds = *engine->generate(request_of(pair * 77 + tokens, tokens, 1)).first_token_time;
+      const PassParts parts = parts_of_prompt(*shape.model(), tokens);
+      if (pair < 0) continue;
+      whole.push_back(1e3 * seconds), products.push_back(1e3 * parts.products);
+      attention.push_back(1e3 * parts.attention);
+      shares.push_back(100 * (1 - (parts.products + parts.attention) / seconds));
+    }
+    std::printf("  prompt of %lld tokens: %s ms, products %s, attention %s; the rest %s %%\n",
+                static_cast<long long>(tokens), spread_of(whole, 1).c_str(), spread_of(products, 1).c_str(),
+                spread_of(attention, 1).c_str(), spread_of(shares, 1).c_str());
+  }
 }
 
 double plain_loop(const std::filesystem::path& folder, int64_t prompt_tokens, int64_t fresh, int64_t rounds) {

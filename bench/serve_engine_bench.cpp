@@ -5,6 +5,7 @@
 //   load      clients that ask again as soon as they are answered, then the plain loop, one at a time
 //   batch     64 requests at once, against a peer
 //   first     one prompt alone to its first token, against a peer
+//   outside   the share of that time that neither products with weights nor attention take
 //   step      a step in which all clients decode, of 128 tokens and more, over a step of one
 //   long      16 sequences that decode, beside a prompt of 16k tokens over without it
 //   cached    a prompt of 2,048 tokens of which 32 are new, over one that is new
@@ -134,6 +135,8 @@ void first(const Bench& bench) {
     compare(bench, "ms", "engine", ours, bench.peer.c_str(), [&](int64_t) { return 1e3 * peer->number(line); });
   }
 }
+
+void outside(const Bench& bench) { print_rest_of_prompts(bench.shape, bench.pairs); }
 
 void step(const Bench& bench) {
   constexpr int64_t context = 128, steps = 64;
@@ -389,9 +392,9 @@ void memory(const Bench& bench) {
 }
 
 const std::map<std::string, void (*)(const Bench&)> rows = {
-    {"load", load},        {"batch", batch},       {"first", first},   {"step", step},
-    {"long", long_prompt}, {"cached", cached},     {"pool", pool},     {"lookup", lookup},
-    {"schema", schema},    {"adapters", adapters}, {"memory", memory}, {"overlap", overlap},
+    {"load", load},     {"batch", batch},     {"first", first},     {"step", step},     {"long", long_prompt},
+    {"cached", cached}, {"pool", pool},       {"lookup", lookup},   {"schema", schema}, {"adapters", adapters},
+    {"memory", memory}, {"overlap", overlap}, {"outside", outside},
 };
 
 int main_of(int count, char** values) {
