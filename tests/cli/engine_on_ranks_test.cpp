@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/serve_process.h"
+#include "cli/story_adapter.h"
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
 #include "easydel/esurge/rank_channel.h"
@@ -54,6 +55,81 @@ TEST(EngineOnRanks, ServesAndEndsBySignal) {
   server.signal(SIGTERM);
   EXPECT_TRUE(stream.chunks().ends_with("data: [DONE]\n\n"));
   EXPECT_EQ(server.wait(), 0) << server.log();
+}
+
+std::string with_key(const std::string& path, const std::string& body) {
+  const std::string plain = posted(path, body), mark = "\r\nContent-Type";
+  return test::replaced(plain, mark, "\r\nAuthorization: Bearer an-admin-key-for-tests" + mark);
+}
+
+// While it runs two ranks load adapters and other weights, and keep the prefix cache for the next server.
+TEST(EngineOnRanks, ServesAdaptersAndNewWeightsAndKeepsThePrefixCache) {
+  test::TemporaryFolder folder;
+  test::write_story_adapter(folder / "adapters/loud", 0.8f);
+  test::fs::create_directories(folder / "weights/empty");
+  test::fs::copy(story_model(), folder / "weights/same", test::fs::copy_options::recursive);
+  std::vector<std::string> by_adapter = generate({});
+  by_adapter.insert(by_adapter.end(), {"--adapter", (folder / "adapters/loud").string()});
+  const test::Ran plain = test::run_program(generate({}), one_thread), loud = test::run_program(by_adapter, one_thread);
+  ASSERT_EQ(loud.status, 0) << loud.err;
+  ASSERT_NE(plain.out, loud.out);
+  const auto completion = [](int64_t port, const std::string& model) {
+    RawClient client(port, with_key("/v1/completions",
+                                    R"({"prompt": "Once upon a time", "temperature": 0, "model": ")" + model + "\"}"));
+    const std::string response = client.response();
+    const Value answer = parse_json(body_of(response));
+    return answer.find("choices") ? answer.find("choices")->items[0].find("text")->scalar + "\n" : response;
+  };
+  for (const bool again : {false, true}) {
+    SCOPED_TRACE(again);
+    ServeProcess server({"--nproc", "2", "serve", story_model(), "--port", "0", "--dtype", "fp32", "--adapters-dir",
+                         (folder / "adapters").string(), "--weights-dir", (folder / "weights").string(), "--admin-key",
+                         "an-admin-key-for-tests", "--set", "esurge.prefix_cache_path=" + (folder / "cache").string(),
+                         "--set", "esurge.page_size=4"});
+    const int64_t port = server.port();
+    ASSERT_TRUE(server.is_ready()) << server.log();
+    EXPECT_EQ(server.log().find("pages of the prefix cache") != std::string::npos, again) << server.log();
+    EXPECT_EQ(completion(port, "stories260K-chat"), plain.out);
+    const auto sent = [&](const std::string& request) { return RawClient(port, request).response(); };
+    const std::string loaded = sent(with_key("/v1/load_lora_adapter", R"({"lora_name": "one", "lora_path": "loud"})"));
+    EXPECT_TRUE(loaded.starts_with("HTTP/1.1 200")) << loaded;
+    EXPECT_EQ(completion(port, "one"), loud.out);
+    const std::string refused = sent(with_key("/v1/admin/weights", R"({"path": "empty"})"));
+    EXPECT_TRUE(refused.starts_with("HTTP/1.1 400")) << refused;
+    EXPECT_TRUE(sent(with_key("/v1/unload_lora_adapter", R"({"lora_name": "one"})")).starts_with("HTTP/1.1 200"));
+    const std::string changed = sent(with_key("/v1/admin/weights", R"({"path": "same"})"));
+    EXPECT_TRUE(changed.starts_with("HTTP/1.1 200")) << changed;
+    EXPECT_EQ(completion(port, "stories260K-chat"), plain.out);
+    server.signal(SIGTERM);
+    EXPECT_EQ(server.wait(), 0) << server.log();
+    EXPECT_TRUE(test::fs::exists(folder / "cache/rank-1/manifest.json"));
+  }
+}
+
+TEST(EngineOnRanks, ServesEmbeddings) {
+  const auto vectors = [](std::vector<std::string> words) {
+    words.insert(words.end(),
+                 {"serve", test::test_data("encoders/sentences").string(), "--port", "0", "--dtype", "fp32"});
+    ServeProcess server(words);
+    const int64_t port = server.port();
+    EXPECT_TRUE(server.is_ready()) << server.log();
+    RawClient client(port, posted("/v1/embeddings", R"({"input": ["A cat sat.", "Twenty dogs ran."]})"));
+    const std::string response = client.response();
+    const Value answer = parse_json(body_of(response));
+    std::vector<double> out;
+    if (!answer.find("data"))
+      ADD_FAILURE() << response;
+    else
+      for (const Value& one : answer.find("data")->items)
+        for (const Value& number : one.find("embedding")->items) out.push_back(std::stod(number.scalar));
+    server.signal(SIGTERM);
+    EXPECT_EQ(server.wait(), 0) << server.log();
+    return out;
+  };
+  const std::vector<double> one = vectors({}), two = vectors({"--nproc", "2"});
+  ASSERT_EQ(one.size(), two.size());
+  ASSERT_GT(one.size(), 8u);
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], two[i], 1e-5);
 }
 
 TEST(EngineOnRanks, ARankThatIsKilledEndsTheAnswersOfTheServer) {

@@ -27,8 +27,10 @@ struct Source {
   static void fill(int group, int32_t page, std::span<std::byte> to, int salt = 0) {
     for (size_t i = 0; i < to.size(); ++i) to[i] = std::byte(uint8_t(page * 31 + group * 7 + int(i) + salt));
   }
-  int64_t save(const fs::path& folder, int salt = 0) const {
-    return save_prefix_cache(folder, identity, layout(), index(),
+  int64_t save(const fs::path& folder, int salt = 0, const PrefixCacheIdentity& as = identity) const {
+    std::vector<std::vector<int32_t>> ids;
+    const SavedPrefixIndex saved = index().save(ids);
+    return save_prefix_cache(folder, as, layout(), saved, ids,
                              [salt](int group, int32_t page, auto to) { fill(group, page, to, salt); });
   }
   const PrefixIndex& index() const { return engine.scheduler.cache().index(); }
@@ -76,7 +78,9 @@ TEST(PrefixCacheFiles, GiveBackWhatWasSaved) {
   EXPECT_EQ(load(cache, source).salt, 9);
   EXPECT_EQ(files::list(cache).size(), 2u) << "the manifest and one file";
   FakeEngine empty({}, Source::layout(), 100000);
-  EXPECT_EQ(save_prefix_cache(cache, identity, Source::layout(), empty.scheduler.cache().index(), {}), 0);
+  std::vector<std::vector<int32_t>> none;
+  const SavedPrefixIndex nothing = empty.scheduler.cache().index().save(none);
+  EXPECT_EQ(save_prefix_cache(cache, identity, Source::layout(), nothing, none, {}), 0);
   EXPECT_EQ(load(cache, source).salt, 9) << "an empty index replaces nothing";
 }
 
@@ -92,6 +96,10 @@ TEST(PrefixCacheFiles, SayWhyTheyAreNotUsed) {
             before + "its order of additions is another one (bf16_pairs instead of bf16_tile)");
   EXPECT_EQ(load(cache, source, {"fp_2", "bf16_pairs", "I8"}).line,
             before + "its keys and values have another format (BF16 instead of I8)");
+  EXPECT_EQ(load(cache, source, {"fp_2", "bf16_pairs", "BF16", {1, 2, 0, 1}}).line,
+            before +
+                "it belongs to another layout of ranks (rank 0 of 1, part 0 of 1 instead of rank 1 of 2, part 0 "
+                "of 1)");
   write_file(cache / "manifest.json", R"({"pages": "../../other.safetensors"})");
   EXPECT_EQ(load(cache, source).line, before + "it is not a prefix cache");
   write_file(cache / "manifest.json", "[]");

@@ -6,23 +6,12 @@
 
 #include "easydel/base/clock.h"
 #include "easydel/base/error.h"
-#include "easydel/collective/team.h"
-#include "easydel/esurge/connect_ranks.h"
-#include "easydel/esurge/step_engine.h"
+#include "esurge/on_ranks.h"
 #include "esurge/wrapped_model.h"
-#include "support/ranks.h"
 
 namespace easydel::esurge {
 namespace {
 
-using collective::Team;
-namespace fs = std::filesystem;
-using test::Meeting;
-
-const char* const llama =
-    R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 96, "hidden_size": 32,
-        "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-        "tie_word_embeddings": false, "max_position_embeddings": 512, "initializer_range": 0.3})";
 const char* const moe =
     R"({"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "vocab_size": 96, "hidden_size": 32,
         "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
@@ -36,106 +25,6 @@ const char* const mla =
         "qk_rope_head_dim": 4, "v_head_dim": 8, "n_routed_experts": 8, "n_shared_experts": 1, "num_experts_per_tok": 2,
         "n_group": 4, "topk_group": 2, "norm_topk_prob": true, "routed_scaling_factor": 2.5,
         "tie_word_embeddings": false, "max_position_embeddings": 512, "initializer_range": 0.3})";
-
-fs::path write_model(const test::TemporaryFolder& folder, const char* config) {
-  test::write_file(folder / "config.json", config);
-  return folder.path();
-}
-
-std::shared_ptr<models::Model> load(const fs::path& folder, std::shared_ptr<const Team> team, uint64_t seed = 7) {
-  models::LoadOptions options;
-  options.dtype = models::DTypeSetting::fp32;
-  options.seed = seed;
-  options.team = std::move(team);
-  return models::load_model(folder, options);
-}
-
-EsurgeConfig config_of(double step_seconds = 20) {
-  EsurgeConfig out;
-  out.max_model_len = 128;
-  out.max_num_seqs = 8;
-  out.max_num_batched_tokens = 24;
-  out.page_size = 8;
-  out.distributed_step_timeout_s = step_seconds;
-  return out;
-}
-
-// Greedy and drawn, long and short, one with several choices and one with log-probabilities of its prompt.
-std::vector<Request> requests() {
-  std::vector<Request> out;
-  for (int i = 0; i < 6; ++i) {
-    Request& request = out.emplace_back();
-    std::vector<TokenId> prompt;
-    for (int t = 0; t < 5 + 13 * (i % 3); ++t) prompt.push_back((t * 7 + i * 11 + 3) % 96);
-    request.prompt = std::move(prompt);
-    request.sampling.temperature = i % 2 == 0 ? 0 : 1;
-    request.sampling.seed = i;
-    request.sampling.max_tokens = 12 + i;
-    request.sampling.ignore_eos = true;
-    request.sampling.output_kind = OutputKind::final_only;
-    if (i == 1) request.sampling.n = 2;
-    if (i == 4) request.sampling.prompt_logprobs = 1;
-  }
-  return out;
-}
-
-struct Answers {
-  std::vector<std::vector<TokenId>> tokens;
-  std::vector<std::string> errors;
-  std::vector<float> prompt_logprobs;
-  bool operator==(const Answers&) const = default;
-};
-
-Answers run(StepEngine& engine, std::vector<Request> asked) {
-  std::vector<RequestOutput> outputs(asked.size());
-  size_t finished = 0;
-  for (size_t i = 0; i < asked.size(); ++i)
-    engine.add(std::move(asked[i]), [&, i](RequestOutput output) {
-      if (output.finished) ++finished;
-      outputs[i] = std::move(output);
-    });
-  for (int step = 0; step < 1000 && finished < outputs.size(); ++step) engine.step();
-  EXPECT_EQ(finished, outputs.size());
-  Answers out;
-  for (const RequestOutput& output : outputs) {
-    out.errors.push_back(output.error);
-    for (const CompletionOutput& one : output.outputs) out.tokens.push_back(one.token_ids);
-    for (const TokenLogprobs& each : output.prompt_logprobs) out.prompt_logprobs.push_back(each.chosen_logprob());
-  }
-  return out;
-}
-
-const std::vector<int64_t> by_tensor = {1, 1, 1, 2, 1}, by_data = {2, 1, 1, 1, 1};
-
-std::shared_ptr<const Team> join(const Meeting& meeting, double seconds = 20,
-                                 const std::vector<int64_t>& sizes = by_tensor) {
-  return Team::join(meeting.world, mesh::Mesh(mesh::default_axes(), sizes),
-                    {.file_store = meeting.file, .connect_seconds = 60, .timeout_seconds = seconds});
-}
-
-EngineSetup setup_of(std::shared_ptr<const models::Model> model, EsurgeConfig config) {
-  EngineSetup out;
-  out.model = std::move(model);
-  out.config = std::move(config);
-  out.pages = 60;
-  return out;
-}
-
-// Answers of this rank alone, with the whole model.
-Answers alone(const fs::path& folder) {
-  StepEngine engine(setup_of(load(folder, Team::alone()), config_of()));
-  return run(engine, requests());
-}
-
-// On the first rank `lead` with an engine's setup; the others follow with `model`.
-void on_ranks(const Team& team, const Meeting& meeting, std::shared_ptr<const models::Model> model,
-              const EsurgeConfig& config, const std::function<void(EngineSetup setup)>& lead) {
-  RankEnd end = connect_ranks(team, team.mesh(), config, meeting.world);
-  if (!team.first()) return follow_steps(*model, *end.connection, end.follower);
-  EngineSetup setup = setup_of(std::move(model), config);
-  setup.ranks = std::move(end.leader);
-  lead(std::move(setup));
-}
 
 // Counts the passes, and does something in one of them.
 class Faulty final : public WrappedModel {
@@ -189,7 +78,7 @@ TEST(RankedEngine, TwoRanksOfExpertsGiveTheTokensOfOne) { expect_tokens_of_one(m
 TEST(RankedEngine, TwoRanksOfCompressedAttentionGiveTheTokensOfOne) { expect_tokens_of_one(mla); }
 TEST(RankedEngine, TwoDataPartsOfCompressedAttentionGiveTheTokensOfOne) { expect_tokens_of_one(mla, by_data); }
 TEST(RankedEngine, TwoDataPartsGiveTheTokensOfOne) { expect_tokens_of_one(llama, by_data); }
-TEST(RankedEngine, FourRanksInTwoDataPartsGiveTheTokensOfOne) { expect_tokens_of_one(llama, {2, 1, 1, 2, 1}); }
+TEST(RankedEngine, FourRanksInTwoDataPartsGiveTheTokensOfOne) { expect_tokens_of_one(llama, by_both); }
 
 // Overlapped and speculated steps are sent to the other rank as others are.
 TEST(RankedEngine, OverlapsAndSpeculatesOnRanks) {
@@ -323,45 +212,6 @@ TEST(RankedEngine, RanksOfOtherModelsDoNotBegin) {
     });
   };
   EXPECT_EQ(test::exits_of_ranks(2, body), (std::vector<int>{0, 0}));
-}
-
-TEST(RankedEngine, RefusesRequestsThatAreNotBuiltOnRanks) {
-  test::TemporaryFolder folder;
-  const fs::path path = write_model(folder, llama);
-  test::run_ranks(2, [&](const Meeting& meeting) {
-    const auto team = join(meeting);
-    on_ranks(*team, meeting, load(path, team), config_of(), [&](EngineSetup setup) {
-      StepEngine engine(std::move(setup));
-      Request pooled;
-      pooled.prompt = std::vector<TokenId>{1, 2};
-      pooled.pooled.emplace();
-      EXPECT_EQ(test::refusal([&] { engine.add(pooled, {}); }),
-                "pooled: this model's texts cannot be pooled: that is not built yet on several ranks");
-      EXPECT_EQ(test::refusal([&] { engine.load_adapter("a", "somewhere"); }),
-                path.string() + ": adapters chosen by prompt on several ranks are not built yet\n    run one rank");
-      EXPECT_EQ(test::refusal([&] { engine.await_new_weights(KnownRequests::finish); }),
-                "model: new weights for an engine on several ranks are not built yet\n    make another engine");
-    });
-  });
-}
-
-TEST(RankedEngine, RefusesWhatIsNotBuiltOnRanks) {
-  test::TemporaryFolder folder;
-  const fs::path path = write_model(folder, llama);
-  test::run_ranks(2, [&](const Meeting& meeting) {
-    const auto team = join(meeting);
-    EsurgeConfig config = config_of();
-    config.prefix_cache_path = "somewhere";
-    on_ranks(*team, meeting, load(path, team), config, [&](EngineSetup setup) {
-      std::string error;
-      try {
-        StepEngine engine(std::move(setup));
-      } catch (const UserError& refused) {
-        error = refused.what();
-      }
-      EXPECT_EQ(error, "esurge.prefix_cache_path: is not built yet on several ranks\n    leave it out");
-    });
-  });
 }
 
 }  // namespace

@@ -66,6 +66,41 @@ TEST(StepMessage, IsReadAsItWasWritten) {
   EXPECT_EQ(got.tables, sequences[1].tables);
 }
 
+TEST(StepMessage, SaysWhichAdaptersAndTextsItsSequencesHave) {
+  const StepBounds bounds = step_bounds(start_message());
+  RunSequence run = sequence();
+  run.begin = 1, run.tables = {{3}, {4}};
+  StepShared shared;
+  shared.of_sequences.resize(2);
+  shared.of_sequences[0].adapter = 9;
+  shared.of_sequences[1].text = 4, shared.of_sequences[1].ids = {5, 7, 99, 0, 8};
+  shared.of_sequences[1].asked = {{0, 0, 1, 1, 0}, 2};
+  shared.gone_adapters = {3, 1}, shared.gone_texts = {2};
+  const std::vector<RunSequence> sequences = {sequence(), run};
+  const StepShared read = decode_step(encode_step(1, ops, sequences, {}, shared), bounds).shared;
+  ASSERT_EQ(read.of_sequences.size(), 2u);
+  EXPECT_EQ(read.of_sequences[0].adapter, 9u);
+  EXPECT_EQ(read.of_sequences[0].text, 0u);
+  EXPECT_EQ(read.of_sequences[1].adapter, 0u);
+  EXPECT_EQ(read.of_sequences[1].text, 4u);
+  EXPECT_EQ(read.of_sequences[1].ids, shared.of_sequences[1].ids);
+  EXPECT_EQ(read.of_sequences[1].asked.type_ids, shared.of_sequences[1].asked.type_ids);
+  EXPECT_EQ(read.of_sequences[1].asked.prompt_tokens, 2);
+  EXPECT_EQ(read.gone_adapters, shared.gone_adapters);
+  EXPECT_EQ(read.gone_texts, shared.gone_texts);
+  const auto error_with = [&](const std::function<void(SharedParts&)>& change) {
+    StepShared changed = shared;
+    change(changed.of_sequences[1]);
+    return error_of([&] { decode_step(encode_step(1, ops, sequences, {}, changed), bounds); });
+  };
+  const std::string where = "message between ranks: ";
+  EXPECT_EQ(error_with([](SharedParts& parts) { parts.ids.resize(3), parts.asked.type_ids.clear(); }),
+            where + "a text of 3 tokens has more of them");
+  EXPECT_EQ(error_with([](SharedParts& parts) { parts.ids[4] = 100; }),
+            where + "a token is 100, which is not between 0 and 99");
+  EXPECT_EQ(error_with([](SharedParts& parts) { parts.asked.type_ids.pop_back(); }), where + "4 type ids for 5 tokens");
+}
+
 TEST(StepMessage, IsRefusedWhereverAByteOfItIsDamaged) {
   const StepBounds bounds = step_bounds(start_message());
   const std::vector<RunSequence> sequences = {sequence()};
@@ -128,7 +163,7 @@ TEST(StepMessage, SaysWhatIsOutOfBounds) {
   EXPECT_EQ(error_of([&] {
               decode_step(encode(StepReply{1, 2, ""}), bounds);
             }),
-            where + "it is 'easydel reply 1', and 'easydel step 1' is expected");
+            where + "it is 'easydel reply 1', and 'easydel step 2' is expected");
 }
 
 TEST(StepMessage, BeginsWithWhatRanksHaveInCommon) {
@@ -159,17 +194,18 @@ TEST(StepMessage, AnswersWithADigestOrAnError) {
 TEST(StepMessage, CarriesScoresOfOtherParts) {
   const std::vector<float> first = {1, 2, 3}, second = {4, 5, 6};
   const std::vector<ScoredRow> rows = {{3, 17, first}, {4, 2, second}};
-  const std::string bytes = encode_rows(rows, true);
+  const std::string bytes = encode_rows(rows, SentRows::Kind::prompt);
   EXPECT_TRUE(is_rows(bytes));
   EXPECT_FALSE(is_rows(encode(StepReply{})));
   const SentRows read = decode_rows(bytes);
-  EXPECT_TRUE(read.prompt);
+  EXPECT_EQ(read.kind, SentRows::Kind::prompt);
   ASSERT_EQ(read.rows.size(), 2u);
   EXPECT_EQ(read.rows[1].sequence, 4u);
   EXPECT_EQ(read.rows[1].position, 2);
   EXPECT_TRUE(std::ranges::equal(read.rows[0].logits, first));
   EXPECT_TRUE(std::ranges::equal(read.rows[1].logits, second));
-  EXPECT_TRUE(decode_rows(encode_rows({}, false)).rows.empty());
+  EXPECT_TRUE(decode_rows(encode_rows({}, SentRows::Kind::draw)).rows.empty());
+  EXPECT_EQ(decode_rows(encode_rows(rows, SentRows::Kind::vector)).kind, SentRows::Kind::vector);
 }
 
 }  // namespace

@@ -201,8 +201,7 @@ TEST(Ranks, RefuseAnEngineThatIsNotBuiltOnRanks) {
   EXPECT_EQ(test::replaced(ran.err, run.string(), "RUN"),
             "--set esurge.sharding_axis_dims=[1, 2, 1, 1, 1]: esurge.sharding_axis_dims: axis fsdp has 2 ranks, which "
             "is not built yet for the engine\n    set fsdp to 1; dp and tp are built\n"
-            "--set esurge.prefix_cache_path=cache: esurge.prefix_cache_path: is not built yet on several ranks\n"
-            "    leave it out\n2 problems in RUN; nothing was run.\n");
+            "1 problem in RUN; nothing was run.\n");
 }
 
 TEST(Ranks, ValidateSaysWhichKeyOfHostsIsMissing) {

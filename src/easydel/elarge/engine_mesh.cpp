@@ -38,10 +38,7 @@ void check_engine_ranks(const Config& config, int64_t ranks, config::Problems& p
   // A launcher's ranks do not exist yet when it checks the run.
   const mesh::World world = mesh::read_world();
   if (world.size == ranks) collect([&] { check_hosts(config.esurge, world); });
-  if (ranks == 1) return;
-  collect([&] { engine_mesh(config, ranks); });
-  if (config.esurge.prefix_cache_path)
-    problems.add("esurge.prefix_cache_path", "is not built yet on several ranks", "leave it out");
+  if (ranks > 1) collect([&] { engine_mesh(config, ranks); });
 }
 
 }  // namespace easydel::elarge

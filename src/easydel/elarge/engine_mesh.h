@@ -10,7 +10,7 @@ namespace easydel::elarge {
 // do not fit the number of ranks, an axis has several ranks that the engine does not compute on, or
 // esurge.data_parallelism_axis is not an axis over which requests can be distributed.
 mesh::Mesh engine_mesh(const Config& config, int64_t ranks);
-// Adds what it and join_hosts() refuse, and keys that are not built on several ranks, at the key.
+// Adds what it and join_hosts() refuse, at the key.
 void check_engine_ranks(const Config& config, int64_t ranks, config::Problems& problems);
 
 }  // namespace easydel::elarge

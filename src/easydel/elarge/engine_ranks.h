@@ -19,12 +19,13 @@ class EngineRanks {
 
   using Load = std::function<std::shared_ptr<models::Model>(std::shared_ptr<const collective::Team> team)>;
   // The model on the engine's mesh: `held`, laid out anew without the disk, or what `load` gives if it is null, which
-  // is called once. Collective. UserError: the model does not generate, or engine_mesh() refuses.
+  // is called once. Collective. UserError: the model neither generates nor embeds or classifies texts, or engine_mesh()
+  // refuses.
   std::shared_ptr<models::Model> model(const std::shared_ptr<models::Model>& held, const Load& load);
   // On the first rank: connects the others. They call follow().
   std::shared_ptr<esurge::RankLeader> lead();
-  // On the others: computes what the first rank's engine asks for, until it ends. Signals that end a run are left to
-  // the first rank meanwhile.
+  // On the others: computes what the first rank's engine asks for, until it ends, and loads the adapters and weights
+  // that it names. Signals that end a run are left to the first rank meanwhile.
   void follow();
 
  private:

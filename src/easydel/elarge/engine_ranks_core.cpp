@@ -6,6 +6,8 @@
 
 #include "easydel/base/error.h"
 #include "easydel/elarge/engine_mesh.h"
+#include "easydel/elarge/load_options.h"
+#include "easydel/elarge/served_model.h"
 #include "easydel/nn/parameter.h"
 
 namespace easydel::elarge {
@@ -50,7 +52,7 @@ std::shared_ptr<models::Model> EngineRanks::model(const std::shared_ptr<models::
     model_ = models::lay_out_anew(*held, own_, config_.sharding.rules()), loaded_ = false;
   else if (!loaded_)
     model_ = load(own_), loaded_ = true;
-  model_->head();
+  if (!is_encoder(*model_)) model_->head();
   check_parts(*model_, config_.esurge.data_parallelism_axis);
   return model_;
 }
@@ -61,8 +63,13 @@ std::shared_ptr<esurge::RankLeader> EngineRanks::lead() {
 
 void EngineRanks::follow() {
   const IgnoredSignals ignored;
-  const esurge::RankEnd end = esurge::connect_ranks(*team_, own_->mesh(), config_.esurge, mesh::read_world());
-  esurge::follow_steps(*model_, *end.connection, end.follower);
+  esurge::RankEnd end = esurge::connect_ranks(*team_, own_->mesh(), config_.esurge, mesh::read_world());
+  end.follower.load_model = [this](const std::filesystem::path& folder) {
+    auto out = models::load_model(folder, load_options(config_, config_.model, "model", false, own_));
+    check_parts(*out, config_.esurge.data_parallelism_axis);
+    return out;
+  };
+  esurge::follow_steps(model_, *end.connection, end.follower);
 }
 
 }  // namespace easydel::elarge

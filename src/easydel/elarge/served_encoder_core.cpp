@@ -131,7 +131,8 @@ bool is_encoder(const models::Model& model) {
 }
 
 server::ServedModel served_encoder(std::shared_ptr<const models::Model> model,
-                                   std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config) {
+                                   std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config,
+                                   std::shared_ptr<esurge::RankLeader> ranks) {
   server::ServedModel out;
   out.id = served_name(config);
   out.created = server::seconds_since_1970();
@@ -141,7 +142,7 @@ server::ServedModel served_encoder(std::shared_ptr<const models::Model> model,
   out.config = config.esurge;
   out.tokenizer = engine_tokenizer(std::move(tokenizer), config.esurge);
   esurge::EngineSetup setup{
-      .model = model, .config = config.esurge, .pools_only = true, .fingerprint = out.fingerprint};
+      .model = model, .config = config.esurge, .pools_only = true, .fingerprint = out.fingerprint, .ranks = ranks};
   if (!setup.config.max_model_len && out.max_model_len > 0) setup.config.max_model_len = out.max_model_len;
   auto encoder = std::make_shared<EncoderBehindServer>(*model, std::move(setup));
   if (encoder->classifies) {

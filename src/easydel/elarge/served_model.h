@@ -20,7 +20,7 @@ esurge::EngineSetup engine_setup(std::shared_ptr<const models::Model> model,
 std::shared_ptr<esurge::Engine> make_engine(esurge::EngineSetup setup, const Config& config);
 
 // The engine goes on with a model of the same shape, or with its own after its weights have changed (training): what it
-// knows finishes first, what comes waits. UserError as esurge::Engine::update_model_weights.
+// knows finishes first, what comes waits. UserError as esurge::Engine::update_model_weights, and on several ranks.
 void update_model_weights(esurge::Engine& engine, std::shared_ptr<const models::Model> model, const Config& config);
 
 server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,
@@ -32,7 +32,9 @@ std::string formats_of(const Config& config);
 
 // Whether a model has no language head and so embeds or classifies whole texts instead of generating.
 bool is_encoder(const models::Model& model);
+// ranks: as esurge::EngineSetup has it.
 server::ServedModel served_encoder(std::shared_ptr<const models::Model> model,
-                                   std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config);
+                                   std::shared_ptr<const text::Tokenizer> tokenizer, const Config& config,
+                                   std::shared_ptr<esurge::RankLeader> ranks);
 
 }  // namespace easydel::elarge

@@ -20,8 +20,8 @@ namespace {
 
 class EngineBehindServer final : public server::ServedEngine {
  public:
-  EngineBehindServer(std::shared_ptr<esurge::Engine> engine, const Config& config)
-      : engine_(std::move(engine)), config_(config) {}
+  EngineBehindServer(std::shared_ptr<esurge::Engine> engine, const models::Model& model, const Config& config)
+      : engine_(std::move(engine)), team_(model.parameters().entries().front().team), config_(config) {}
   int64_t add(esurge::Request request, Listener listener) override try {
     return engine_->add(std::move(request), std::move(listener));
   } catch (const UserError& error) {
@@ -41,12 +41,11 @@ class EngineBehindServer final : public server::ServedEngine {
   std::vector<esurge::AdapterInfo> adapters() const override { return engine_->adapters(); }
   esurge::HeldWeights hold_weights() const override { return engine_->hold_weights(); }
   std::string update_weights(const std::filesystem::path& folder, bool abort) override {
-    const auto model =
-        models::load_model(folder, load_options(config_, config_.model, "model", false, collective::Team::alone()));
+    const auto model = models::load_model(folder, load_options(config_, config_.model, "model", false, team_));
     std::string found = fingerprint(*model, formats_of(config_));
     engine_->update_model_weights(
         [&]() -> esurge::NewWeights {
-          return {model, found};
+          return {model, found, folder};
         },
         abort ? esurge::KnownRequests::abort : esurge::KnownRequests::finish);
     return found;
@@ -54,6 +53,7 @@ class EngineBehindServer final : public server::ServedEngine {
 
  private:
   const std::shared_ptr<esurge::Engine> engine_;
+  const std::shared_ptr<const collective::Team> team_;  // of the model
   const Config config_;
 };
 
@@ -108,7 +108,9 @@ std::shared_ptr<esurge::Engine> make_engine(esurge::EngineSetup setup, const Con
 }
 
 void update_model_weights(esurge::Engine& engine, std::shared_ptr<const models::Model> model, const Config& config) {
-  engine.update_model_weights([&]() -> esurge::NewWeights { return {model, fingerprint(*model, formats_of(config))}; });
+  engine.update_model_weights([&]() -> esurge::NewWeights {
+    return {model, fingerprint(*model, formats_of(config)), {}};
+  });
 }
 
 server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,
@@ -124,7 +126,7 @@ server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,
   out.pages = engine->metrics().cache_pages_total;
   out.defaults = generation::generation_config(model.folder());
   out.config = config.esurge;
-  out.engine = std::make_shared<EngineBehindServer>(std::move(engine), config);
+  out.engine = std::make_shared<EngineBehindServer>(std::move(engine), model, config);
   out.model_type = model.model_type();
   if (tokenizer) server::set_tokenizer(out, std::move(tokenizer));
   return out;

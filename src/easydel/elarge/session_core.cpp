@@ -110,7 +110,8 @@ class TorchSession final : public Session {
 
   server::ServedModel build_served_model(double memory_share) override {
     const std::shared_ptr<models::Model> model = engine_model();
-    if (is_encoder(*model)) return served_encoder(model, tokenizer_if_any(), config_);
+    if (is_encoder(*model))
+      return served_encoder(model, tokenizer_if_any(), config_, ranks_ ? ranks_->lead() : nullptr);
     Config config = config_;
     config.esurge.hbm_utilization *= memory_share;
     esurge::EngineSetup setup = engine_setup_of(model);

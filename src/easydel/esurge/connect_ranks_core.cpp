@@ -57,7 +57,10 @@ RankEnd connect_ranks(const collective::Team& team, const mesh::Mesh& mesh, cons
   const int64_t part = parts[size_t(team.rank())];
   const bool first_of_part = std::ranges::find(parts, part) - parts.begin() == team.rank();
   const FreeMemory memory = free_memory().value_or(FreeMemory{int64_t(4) << 30});
-  out.follower = {config.page_size, part, part > 0 && first_of_part, memory.bytes / world.local_size,
+  out.follower = {config.page_size,
+                  {team.rank(), team.size(), part, std::ranges::max(parts) + 1},
+                  part > 0 && first_of_part,
+                  memory.bytes / world.local_size,
                   config.distributed_step_timeout_s};
   return out;
 }

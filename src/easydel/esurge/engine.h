@@ -49,8 +49,8 @@ class Engine {
   // Loads an adapter from PEFT's folder while requests run, on the caller's thread; those that name it
   // (sampling.adapter) are answered with it. With `replace` a name that is there gets a new version: requests that are
   // known keep the one that they began with. A tokenizer in the folder that is not the engine's reads and writes the
-  // texts of its requests. UserError, and nothing has changed: the name is there, or the folder does not fit the model.
-  // Returns the version.
+  // texts of its requests. On several ranks each reads the folder, and no step is made meanwhile. UserError, and
+  // nothing has changed on any rank: the name is there, or the folder does not fit the model. Returns the version.
   int64_t load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace = false);
   // Refuses new requests that name it; those that are known finish with it. UserError: there is no such adapter.
   void unload_adapter(const std::string& name);

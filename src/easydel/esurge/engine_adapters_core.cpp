@@ -5,6 +5,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/esurge/adapter_files.h"
 #include "easydel/esurge/step_engine_parts.h"
 
 namespace easydel::esurge {
@@ -69,6 +70,14 @@ std::optional<StepEngine::Parts::AdapterText> StepEngine::Parts::adapter_text(
   return AdapterText{own, make_preparer(own)};
 }
 
+void StepEngine::Parts::load_on_ranks(const models::Adapters::Loaded& loaded, const std::filesystem::path& folder,
+                                      const std::string& digest) const {
+  // Ranks that have it forget it if others cannot load it, because it is gone here then.
+  setup.ranks->know_adapter(loaded->version(), loaded);
+  if (const std::string why = setup.ranks->give(LoadAdapter{loaded->version(), folder.string(), digest}); !why.empty())
+    refuse("adapters." + loaded->name(), why, "every rank reads the folder itself: give all of them the same one");
+}
+
 void StepEngine::Parts::refuse_adapters() const {
   const std::lock_guard lock(mutex);
   if ((adapters && !adapters->list().empty()) ||
@@ -82,9 +91,13 @@ int64_t StepEngine::load_adapter(const std::string& name, const std::filesystem:
   models::Adapters& adapters = p.adapters_of_model();
   auto own_text = p.adapter_text(name, folder);
   const models::Adapters::Loaded before = adapters.find(name);
-  const models::Adapters::Loaded loaded = replace ? adapters.replace(name, folder) : adapters.add(name, folder);
-  const std::string digest = files::sha256(files::sha256_of_file(folder / "adapter_config.json") +
-                                           files::sha256_of_file(folder / "adapter_model.safetensors"));
+  std::string digest;
+  const auto confirm = [&](const models::Adapters::Loaded& loaded) {
+    digest = adapter_files_digest(folder);
+    if (p.setup.ranks) p.load_on_ranks(loaded, folder, digest);
+  };
+  const models::Adapters::Loaded loaded =
+      replace ? adapters.replace(name, folder, confirm) : adapters.add(name, folder, confirm);
   const std::lock_guard lock(p.mutex);
   p.adapter_digests[loaded->version()] = digest.substr(0, 16);
   if (before) p.adapter_texts.erase(before->version());

@@ -83,7 +83,7 @@ struct Letter {
 }  // namespace
 
 struct Engine::Parts {
-  explicit Parts(EngineSetup setup) : steps(std::move(setup)) {}
+  explicit Parts(EngineSetup setup) : on_ranks(setup.ranks != nullptr), steps(std::move(setup)) {}
 
   void run_steps(int threads);
   void deliver();
@@ -102,6 +102,7 @@ struct Engine::Parts {
     changed.notify_all();
   }
 
+  const bool on_ranks;
   StepEngine steps;
   std::mutex mutex;  // of what follows
   std::condition_variable changed;
@@ -269,7 +270,10 @@ HeldWeights Engine::hold_weights() const {
 }
 
 int64_t Engine::load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace) {
-  return parts_->steps.load_adapter(name, folder, replace);
+  if (!parts_->on_ranks) return parts_->steps.load_adapter(name, folder, replace);
+  int64_t version = 0;
+  parts_->between_steps([&] { version = parts_->steps.load_adapter(name, folder, replace); });
+  return version;
 }
 
 void Engine::unload_adapter(const std::string& name) { parts_->steps.unload_adapter(name); }

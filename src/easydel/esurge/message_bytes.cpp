@@ -1,5 +1,6 @@
 #include "easydel/esurge/message_bytes.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -17,6 +18,10 @@ constexpr size_t digest_bytes = 64;  // hex digits
 
 void refuse_message(const std::string& problem) {
   refuse("message between ranks", problem, "start the same program on every rank");
+}
+
+bool is_message(std::string_view bytes, std::string_view kind) {
+  return bytes.substr(std::min(sizeof(uint64_t), bytes.size())).starts_with(kind);
 }
 
 std::string MessageWriter::finish() {

@@ -57,6 +57,9 @@ class MessageReader {
   std::string_view left_;
 };
 
+// Whether a message says that it is of this kind. Its digest is not checked.
+bool is_message(std::string_view bytes, std::string_view kind);
+
 // Throws the UserError of a damaged message.
 [[noreturn]] void refuse_message(const std::string& problem);
 

@@ -53,6 +53,9 @@ struct ScoredRow {
 
 // Of the bits of all rows, in their order: ranks that compute the same rows have the same.
 uint64_t digest_of(std::span<const ScoredRow> rows);
+// The vectors of texts of a data part that a step has pooled, in the place of scores. They are valid as long as the
+// texts.
+std::vector<ScoredRow> pooled_rows(std::span<const RunSequence> sequences, int64_t part);
 
 struct ModelFacts {
   CacheLayout layout = {};
@@ -62,6 +65,7 @@ struct ModelFacts {
   int64_t restart_length = 0, turning_length = 0;
   std::string cache_format = {};  // of keys and values: "bf16"
   std::string order = {};         // class of the order of additions: equal ones give equal bits
+  bool whole_texts = false;       // as ModelRunner has it
   bool operator==(const ModelFacts&) const = default;
 };
 
@@ -73,7 +77,9 @@ class ModelRunner {
   ~ModelRunner();
 
   const ModelFacts& facts() const { return facts_; }
-  // Goes on with another model of the same facts, which must outlive the runner. UserError: it has others.
+  // UserError: the runner cannot go on with this model, because it has other facts.
+  void check_fits(const models::Model& model) const;
+  // Goes on with it; it must outlive the runner. UserError as check_fits().
   void use(const models::Model& model);
   const std::string& pooling_refusal() const;  // as Pooler has it
   // With several ranks, before reserve(): on the first one, so that each run() is sent to the others and returns when

@@ -84,6 +84,16 @@ uint64_t digest_of(std::span<const ScoredRow> rows) {
   return out;
 }
 
+std::vector<ScoredRow> pooled_rows(std::span<const RunSequence> sequences, int64_t part) {
+  std::vector<ScoredRow> out;
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const RunSequence& run = sequences[i];
+    if (run.part == part && run.pooled && !run.pooled->vector().empty())
+      out.push_back({i, int64_t(run.pooled->ids().size()), run.pooled->vector()});
+  }
+  return out;
+}
+
 struct ModelRunner::Parts {
   Parts(const models::Model& of, int64_t page_size, bool whole_texts) : whole(whole_texts), model(&of), pooler(of) {
     if (!whole)
@@ -113,6 +123,8 @@ struct ModelRunner::Parts {
   // Runs the pieces, reports the rows of prompts, and appends those that tokens are drawn from to `drawn`.
   void run_pass(std::span<const Piece> pieces, std::span<const RunSequence> runs, const OnRows& on_prompt,
                 std::vector<Scores>& drawn) const;
+  // What the other ranks have to know of the sequences' adapters and texts.
+  std::vector<SharedParts> shared_parts(std::span<const RunSequence> sequences) const;
 };
 
 ModelRunner::ModelRunner(const models::Model& model, int64_t page_size, bool whole_texts)
@@ -127,15 +139,15 @@ ModelFacts ModelRunner::Parts::facts() const {
           model->restart_length(),
           model->turning_length(),
           std::string(weights::name_of(tensor::dtype_of(cache.shape.type))),
-          model->compute_type() == at::kBFloat16 ? std::string(kernels::name(kernels::bf16_order())) : "fp32"};
+          model->compute_type() == at::kBFloat16 ? std::string(kernels::name(kernels::bf16_order())) : "fp32",
+          whole};
 }
 
 ModelRunner::~ModelRunner() = default;
 
-void ModelRunner::use(const models::Model& model) {
+void ModelRunner::check_fits(const models::Model& model) const {
   if (!parts_->whole) model.head();
-  Parts parts(model, facts_.layout.page_size, parts_->whole);
-  const ModelFacts facts = parts.facts();
+  const ModelFacts facts = Parts(model, facts_.layout.page_size, parts_->whole).facts();
   const char* const remedy = "make an engine for it";
   if (facts.vocabulary != facts_.vocabulary)
     refuse(
@@ -145,8 +157,12 @@ void ModelRunner::use(const models::Model& model) {
   if (facts != facts_)
     refuse("model", "the new weights belong to a model whose layers keep other keys and values than the engine's",
            remedy);
+}
+
+void ModelRunner::use(const models::Model& model) {
+  check_fits(model);
   parts_->model = &model;
-  parts_->pooler = parts.pooler;
+  parts_->pooler = Pooler(model);
 }
 
 void ModelRunner::lead(std::shared_ptr<RankLeader> ranks) { parts_->ranks = std::move(ranks); }
@@ -312,6 +328,19 @@ struct ModelRunner::Kept {
   }
 };
 
+std::vector<SharedParts> ModelRunner::Parts::shared_parts(std::span<const RunSequence> sequences) const {
+  std::vector<SharedParts> out;
+  if (std::ranges::none_of(sequences, [](const RunSequence& run) { return run.adapter || run.pooled; })) return out;
+  for (const RunSequence& run : sequences) {
+    SharedParts& shared = out.emplace_back();
+    if (run.adapter) shared.adapter = run.adapter->version();
+    if (!run.pooled) continue;
+    shared.text = run.pooled->number(), shared.ids = run.pooled->ids(), shared.asked = run.pooled->asked();
+    ranks->know_text(shared.text, run.pooled);
+  }
+  return out;
+}
+
 // This rank's part of the sequences.
 void ModelRunner::compute(std::span<const PageOp> before, std::span<const RunSequence> sequences,
                           std::span<const PageOp> after, const OnRows& on_prompt, Kept& kept) {
@@ -348,7 +377,7 @@ std::shared_ptr<const void> ModelRunner::run(std::span<const PageOp> before, std
   RankLeader* const ranks = parts_->ranks.get();
   if (ranks && before.empty() && sequences.empty() && after.empty()) return kept;
   if (ranks) {
-    ranks->begin_step(before, sequences, after);
+    ranks->begin_step(before, sequences, after, parts_->shared_parts(sequences));
     // What is done with rows may fail here alone; the pass goes on as it does on the other ranks.
     std::exception_ptr failed;
     const auto give_prompt = [&](std::span<const ScoredRow> rows) {
@@ -365,11 +394,17 @@ std::shared_ptr<const void> ModelRunner::run(std::span<const PageOp> before, std
     } catch (const std::exception& error) {
       ranks->fail_step(error.what());
     }
-    ranks->end_step(digest_of(kept->rows), [&](std::shared_ptr<const SentRows> rows) {
-      for (const ScoredRow& row : rows->rows)
-        if (row.sequence >= sequences.size() || int64_t(row.logits.size()) != facts_.vocabulary)
+    const uint64_t digest = digest_of(kept->rows) + digest_of(pooled_rows(sequences, parts_->part));
+    ranks->end_step(digest, [&](std::shared_ptr<const SentRows> rows) {
+      const bool vectors = rows->kind == SentRows::Kind::vector;
+      for (const ScoredRow& row : rows->rows) {
+        if (row.sequence >= sequences.size() || vectors != (sequences[row.sequence].pooled != nullptr) ||
+            (!vectors && int64_t(row.logits.size()) != facts_.vocabulary))
           refuse_message(str("it has ", row.logits.size(), " scores of sequence ", row.sequence));
-      if (rows->prompt) return give_prompt(rows->rows);
+        if (vectors) sequences[row.sequence].pooled->take_vector(row.logits);
+      }
+      if (vectors) return;
+      if (rows->kind == SentRows::Kind::prompt) return give_prompt(rows->rows);
       kept->rows.insert(kept->rows.end(), rows->rows.begin(), rows->rows.end());
       kept->sent.push_back(std::move(rows));
     });

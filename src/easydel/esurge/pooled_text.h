@@ -17,8 +17,9 @@ namespace easydel::esurge {
 // One of them, and its hidden states until all are there. Used on the thread of steps alone.
 class PooledText {
  public:
-  PooledText(std::vector<TokenId> ids, PooledPrompt asked) : ids_(std::move(ids)), asked_(std::move(asked)) {}
+  PooledText(std::vector<TokenId> ids, PooledPrompt asked);
 
+  uint64_t number() const { return number_; }  // no two texts of a process have the same one
   const std::vector<TokenId>& ids() const { return ids_; }
   const PooledPrompt& asked() const { return asked_; }
   // hidden [n, size] of its tokens from `begin` on. Those that are there already, because a preempted text is computed
@@ -27,9 +28,12 @@ class PooledText {
   bool complete() const { return tokens_ == int64_t(ids_.size()); }
   // Empty: it is not pooled yet.
   const std::vector<float>& vector() const { return vector_; }
+  // Another rank has pooled it.
+  void take_vector(std::span<const float> vector) { vector_.assign(vector.begin(), vector.end()); }
 
  private:
   friend class Pooler;
+  uint64_t number_;
   std::vector<TokenId> ids_;
   PooledPrompt asked_;
   std::vector<Tensor> hidden_;  // in order, of the first tokens_

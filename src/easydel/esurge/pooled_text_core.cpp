@@ -4,11 +4,17 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "easydel/base/error.h"
 
 namespace easydel::esurge {
+
+PooledText::PooledText(std::vector<TokenId> ids, PooledPrompt asked) : ids_(std::move(ids)), asked_(std::move(asked)) {
+  static std::atomic<uint64_t> last = 0;
+  number_ = ++last;
+}
 
 void PooledText::add(int64_t begin, const Tensor& hidden) {
   const int64_t known = tokens_ - begin;

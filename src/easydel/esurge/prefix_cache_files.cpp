@@ -1,5 +1,6 @@
 #include "easydel/esurge/prefix_cache_files.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,8 +58,15 @@ std::span<const std::byte> bytes_of(const weights::SafetensorsFile& file, const 
   return view.bytes;
 }
 
-std::optional<StoredPrefixCache> read_folder(const fs::path& folder, const PrefixCacheIdentity& identity,
-                                             const CacheLayout& layout) {
+}  // namespace
+
+fs::path prefix_cache_folder(const fs::path& folder, int64_t rank) {
+  return rank == 0 ? folder : folder / str("rank-", rank);
+}
+
+StoredPrefixCache read_prefix_cache(const fs::path& folder, const PrefixCacheIdentity& identity,
+                                    const CacheLayout& layout) {
+  if (!files::exists(manifest_of(folder))) unusable("there is none");
   const Value manifest = parse_json(files::read(manifest_of(folder)), "manifest.json");
   const std::string name = entry_of(manifest, "pages").scalar;
   if (name != page_files[0] && name != page_files[1]) unusable("it is not a prefix cache");
@@ -70,24 +78,25 @@ std::optional<StoredPrefixCache> read_folder(const fs::path& folder, const Prefi
   if (const std::string why = why_prefix_cache_does_not_fit(manifest, identity, layout, index); !why.empty())
     unusable(why);
   out.index = decode_prefix_index(index, layout);
+  out.index_digest = entry_of(manifest, "index_sha256").scalar;
+  out.own = own_pages(out.index, layout, identity.place.part);
   const Value& digests = entry_of(manifest, "pages_sha256");
   for (size_t g = 0; g < layout.groups.size(); ++g) {
     auto& pages = out.groups.emplace_back();
-    if (out.index.pages[g] == 0) continue;
-    pages = bytes_of(*out.file, tensor_of(g), out.index.pages[g], layout.groups[g].page_bytes);
+    const int64_t count = std::ranges::count_if(out.own[g], [](int32_t page) { return page >= 0; });
+    if (count == 0) continue;
+    pages = bytes_of(*out.file, tensor_of(g), count, layout.groups[g].page_bytes);
     if (entry_of(digests, tensor_of(g)).scalar != digest_of(pages)) unusable("its pages are damaged");
   }
   return out;
 }
 
-}  // namespace
-
 int64_t save_prefix_cache(const fs::path& folder, const PrefixCacheIdentity& identity, const CacheLayout& layout,
-                          const PrefixIndex& index, const ReadPage& read) {
-  if (index.nodes() == 0) return 0;
-  std::vector<std::vector<int32_t>> ids;
-  const SavedPrefixIndex saved = index.save(ids);
+                          const SavedPrefixIndex& saved, const std::vector<std::vector<int32_t>>& ids,
+                          const ReadPage& read) {
+  if (saved.nodes.empty()) return 0;
   const std::string encoded = saved.encode(layout);
+  const std::vector<std::vector<int32_t>> own = own_pages(saved, layout, identity.place.part);
   files::make_directories(folder);
   const files::Lock lock(folder / ".lock", folder, "this engine");
   const size_t before = file_in_use(folder), next = 1 - before;
@@ -98,19 +107,20 @@ int64_t save_prefix_cache(const fs::path& folder, const PrefixCacheIdentity& ide
                        sink(encoded.data(), encoded.size());
                      }});
   for (size_t g = 0; g < ids.size(); ++g) {
-    if (ids[g].empty()) continue;
-    const int64_t page_bytes = layout.groups[g].page_bytes;
-    tensors.push_back(
-        {tensor_of(g), weights::DType::u8, {int64_t(ids[g].size()), page_bytes}, [&, g, page_bytes](const auto& sink) {
-           files::Sha256 digest;
-           std::vector<std::byte> page(size_t(page_bytes), std::byte{0});
-           for (const int32_t id : ids[g]) {
-             read(int(g), id, page);
-             digest.add(page.data(), page.size());
-             sink(page.data(), page.size());
-           }
-           digests.set(tensor_of(g), Value::text(digest.hex()));
-         }});
+    const int64_t page_bytes = layout.groups[g].page_bytes,
+                  count = std::ranges::count_if(own[g], [](int32_t page) { return page >= 0; });
+    if (count == 0) continue;
+    tensors.push_back({tensor_of(g), weights::DType::u8, {count, page_bytes}, [&, g, page_bytes](const auto& sink) {
+                         files::Sha256 digest;
+                         std::vector<std::byte> page(size_t(page_bytes), std::byte{0});
+                         for (size_t number = 0; number < ids[g].size(); ++number) {
+                           if (own[g][number] < 0) continue;
+                           read(int(g), ids[g][number], page);
+                           digest.add(page.data(), page.size());
+                           sink(page.data(), page.size());
+                         }
+                         digests.set(tensor_of(g), Value::text(digest.hex()));
+                       }});
   }
   weights::write_safetensors(folder / page_files[next], tensors, {});
   Value manifest = prefix_cache_manifest(identity, layout, encoded);
@@ -125,7 +135,7 @@ int64_t save_prefix_cache(const fs::path& folder, const PrefixCacheIdentity& ide
 
 std::span<const std::byte> StoredPrefixCache::page(const CacheLayout& layout, int group, int32_t number) const {
   const auto bytes = size_t(layout.groups[size_t(group)].page_bytes);
-  return groups[size_t(group)].subspan(size_t(number) * bytes, bytes);
+  return groups[size_t(group)].subspan(size_t(own[size_t(group)][size_t(number)]) * bytes, bytes);
 }
 
 std::optional<StoredPrefixCache> load_prefix_cache(const fs::path& folder, const PrefixCacheIdentity& identity,
@@ -133,7 +143,7 @@ std::optional<StoredPrefixCache> load_prefix_cache(const fs::path& folder, const
   files::make_directories(folder);
   if (!files::exists(manifest_of(folder))) return std::nullopt;
   try {
-    return read_folder(folder, identity, layout);
+    return read_prefix_cache(folder, identity, layout);
   } catch (const UserError& error) {
     log::info("esurge: the prefix cache in ", folder.string(), " is not used: ", error.problem);
     return std::nullopt;

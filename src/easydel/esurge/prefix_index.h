@@ -117,6 +117,7 @@ class PrefixIndex {
   struct Restored {
     int group = 0;
     int32_t number = -1, page = -1;
+    bool operator==(const Restored&) const = default;
   };
   // Everything that it has. ids[group][number] are the pages whose contents have to be stored.
   SavedPrefixIndex save(std::vector<std::vector<int32_t>>& ids) const;

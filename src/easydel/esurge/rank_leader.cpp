@@ -38,8 +38,13 @@ std::string RankLeader::lost() const {
   return lost_;
 }
 
+void RankLeader::refuse_if_lost() const {
+  if (const std::string why = lost(); !why.empty()) refuse("esurge", why);
+}
+
 int64_t RankLeader::wait_for_ranks(const ModelFacts& own, int64_t free) {
   int64_t memory = free / limits_.ranks_here;
+  start({own, memory});
   for (const RankConnection& other : others_) {
     const StartMessage hello = decode_start(other.receive(limits_.start_seconds));
     refuse_other_facts(own, hello.facts, other.peer());
@@ -53,10 +58,41 @@ void RankLeader::start(const StartMessage& message) {
   for (const RankConnection& other : others_) other.send(bytes, limits_.start_seconds);
 }
 
+std::string RankLeader::give(const RankOrder& order) {
+  refuse_if_lost();
+  const std::string bytes = encode(order);
+  std::string problem;
+  try {
+    for (const RankConnection& other : others_) other.send(bytes, limits_.step_seconds);
+    for (const RankConnection& other : others_) {
+      const StepReply reply = decode_reply(other.receive(limits_.start_seconds));
+      if (problem.empty() && !reply.error.empty()) problem = str(other.peer(), ": ", reply.error);
+    }
+  } catch (const UserError& error) {
+    lose(error.problem);
+  }
+  return problem;
+}
+
+void RankLeader::know_adapter(uint64_t number, std::weak_ptr<const void> adapter) {
+  adapters_[number] = std::move(adapter);
+}
+
+void RankLeader::know_text(uint64_t number, std::weak_ptr<const void> text) { texts_[number] = std::move(text); }
+
+std::vector<uint64_t> RankLeader::take_gone(Known& known) {
+  std::vector<uint64_t> out;
+  for (const auto& [number, thing] : known)
+    if (thing.expired()) out.push_back(number);
+  for (const uint64_t number : out) known.erase(number);
+  return out;
+}
+
 void RankLeader::begin_step(std::span<const PageOp> before, std::span<const RunSequence> sequences,
-                            std::span<const PageOp> after) {
-  if (const std::string why = lost(); !why.empty()) refuse("esurge", why);
-  const std::string bytes = encode_step(++step_, before, sequences, after);
+                            std::span<const PageOp> after, std::vector<SharedParts> shared) {
+  refuse_if_lost();
+  const std::string bytes =
+      encode_step(++step_, before, sequences, after, {std::move(shared), take_gone(adapters_), take_gone(texts_)});
   for (const RankConnection& other : others_) try {
       other.send(bytes, limits_.step_seconds);
     } catch (const UserError& error) {

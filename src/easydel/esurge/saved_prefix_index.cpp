@@ -12,7 +12,7 @@
 namespace easydel::esurge {
 namespace {
 
-constexpr std::string_view magic = "easydel prefix index 1\n";
+constexpr std::string_view magic = "easydel prefix index 2\n";
 
 class Writer {
  public:
@@ -171,6 +171,7 @@ std::string SavedPrefixIndex::encode(const CacheLayout& layout) const {
     for (const std::string* text : {&root.weights, &root.adapter, &root.format, &root.salt}) out.text(*text);
     out.number(root.adapter_version);
     out.number(root.frequency_class);
+    out.number(root.part);
   }
   out.number(uint32_t(nodes.size()));
   for (const Node& node : nodes) {
@@ -201,12 +202,13 @@ SavedPrefixIndex decode_prefix_index(std::string_view bytes, const CacheLayout& 
     // Each of them is named by a few bytes.
     if (size_t(out.pages.back()) > bytes.size() / sizeof(int32_t)) broken(str(out.pages.back(), " pages"));
   }
-  constexpr size_t min_root = 4 * sizeof(uint32_t) + 2 * sizeof(int64_t);
+  constexpr size_t min_root = 4 * sizeof(uint32_t) + 3 * sizeof(int64_t);
   for (size_t i = reader.count(min_root); i-- > 0;) {
     CacheRoot root;
     for (std::string* text : {&root.weights, &root.adapter, &root.format, &root.salt}) *text = reader.text();
     root.adapter_version = reader.number<int64_t>();
     root.frequency_class = reader.number<int64_t>();
+    root.part = reader.number<int64_t>();
     out.roots.push_back(std::move(root));
   }
   if (std::set<CacheRoot>(out.roots.begin(), out.roots.end()).size() != out.roots.size()) broken("a root comes twice");
@@ -218,13 +220,37 @@ SavedPrefixIndex decode_prefix_index(std::string_view bytes, const CacheLayout& 
   return out;
 }
 
+std::string RankPlace::describe() const { return str("rank ", rank, " of ", ranks, ", part ", part, " of ", parts); }
+
+std::vector<std::vector<int32_t>> own_pages(const SavedPrefixIndex& index, const CacheLayout& layout, int64_t part) {
+  const int state_group = layout.state_group();
+  std::vector<std::vector<int32_t>> out;
+  for (const int64_t count : index.pages) out.emplace_back(size_t(count), -1);
+  std::vector<char> own;  // by node
+  for (const SavedPrefixIndex::Node& node : index.nodes) {
+    const bool is_own = node.parent >= 0 ? own[size_t(node.parent)] != 0 : index.roots[size_t(node.root)].part == part;
+    own.push_back(char(is_own));
+    if (!is_own) continue;
+    for (size_t g = 0; g < node.pages.size(); ++g)
+      if (node.pages[g] >= 0) out[g][size_t(node.pages[g])] = 0;
+    for (const SavedPrefixIndex::State& state : node.states) out[size_t(state_group)][size_t(state.number)] = 0;
+  }
+  for (auto& group : out) {
+    int32_t next = 0;
+    for (int32_t& page : group)
+      if (page == 0) page = next++;
+  }
+  return out;
+}
+
 Value prefix_cache_manifest(const PrefixCacheIdentity& identity, const CacheLayout& layout, std::string_view index) {
   Value out = Value::map();
   out.set("kind", Value::text("easydel prefix cache"));
-  out.set("version", Value::integer(1));
+  out.set("version", Value::integer(2));
   out.set("weights", Value::text(identity.weights));
   out.set("order", Value::text(identity.order));
   out.set("format", Value::text(identity.format));
+  out.set("ranks", Value::text(identity.place.describe()));
   out.set("page_size", Value::integer(layout.page_size));
   out.set("roles_matter", Value::boolean(layout.roles_matter));
   out.set("groups", layout_document(layout));
@@ -239,6 +265,7 @@ std::string why_prefix_cache_does_not_fit(const Value& manifest, const PrefixCac
       {"version", "it is of another version"},
       {"order", "its order of additions is another one"},
       {"format", "its keys and values have another format"},
+      {"ranks", "it belongs to another layout of ranks"},
       {"weights", "it belongs to other weights"},
       {"page_size", "its page_size is another one"},
       {"roles_matter", "it belongs to another kind of model"},

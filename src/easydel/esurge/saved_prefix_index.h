@@ -39,11 +39,23 @@ struct SavedPrefixIndex {
 // restored: all of its numbers are in range, and every page is named once.
 SavedPrefixIndex decode_prefix_index(std::string_view bytes, const CacheLayout& layout);
 
+// Where a rank stands among those of an engine.
+struct RankPlace {
+  int64_t rank = 0, ranks = 1;
+  int64_t part = 0, parts = 1;  // data parts, each of which has pages of its own
+  bool operator==(const RankPlace&) const = default;
+  std::string describe() const;  // "rank 1 of 2, part 0 of 1"
+};
+
+// By group and number: which of the part's own stored pages it is, counted from 0; -1: one of another part.
+std::vector<std::vector<int32_t>> own_pages(const SavedPrefixIndex& index, const CacheLayout& layout, int64_t part);
+
 // What keys and values on the disk depend on in addition to the layout.
 struct PrefixCacheIdentity {
   std::string weights = {};  // hash of the model's weights
   std::string order = {};    // class of the order of additions
   std::string format = {};   // of keys and values: "bf16", "int8"
+  RankPlace place = {};
   bool operator==(const PrefixCacheIdentity&) const = default;
 };
 

@@ -49,6 +49,7 @@ struct EngineSetup {
 struct NewWeights {
   std::shared_ptr<const models::Model> model = nullptr;
   std::string fingerprint = {};
+  std::filesystem::path folder = {};  // on several ranks: that the others read them from
 };
 // What becomes of requests that are known when weights change.
 enum class KnownRequests : uint8_t { finish, abort };
@@ -97,11 +98,12 @@ class StepEngine {
   void await_new_weights(KnownRequests known);
   bool has_left_weights() const;  // nothing is left that needs the present weights
   // On the thread of step(), between steps, when has_left_weights(): what `make` gives answers from now on, also what
-  // waits, with a prefix cache of its own. UserError: the model has another shape. After an error the present weights
-  // stay, and get what waits.
+  // waits, with a prefix cache of its own. UserError: the model has another shape, or another rank cannot read it.
+  // After an error the present weights stay, on all ranks, and get what waits.
   void take_new_weights(const std::function<NewWeights()>& make);
 
-  // As Engine has them. From any thread; loading is the only work with tensors outside of step().
+  // As Engine has them. From any thread; loading is the only work with tensors outside of step(). On several ranks
+  // load_adapter() belongs to the thread of step(), between steps; UserError as well: another rank cannot load it.
   int64_t load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace = false);
   void unload_adapter(const std::string& name);
   std::vector<AdapterInfo> adapters() const;

@@ -41,8 +41,6 @@ EngineOptions options_of(const EngineSetup& setup, ModelRunner& runner, const Dr
   if (facts.max_positions > 0) limits.max_positions = facts.max_positions;
   FreeMemory memory = free_memory().value_or(FreeMemory{int64_t(4) << 30});
   if (setup.ranks) {
-    if (setup.config.prefix_cache_path)
-      refuse("esurge.prefix_cache_path", "is not built yet on several ranks", "leave it out");
     runner.lead(setup.ranks);
     memory.bytes = setup.ranks->wait_for_ranks(facts, memory.bytes);
   }
@@ -54,7 +52,10 @@ EngineOptions options_of(const EngineSetup& setup, ModelRunner& runner, const Dr
   }
   options.scheduler.restart_length = facts.restart_length;
   options.scheduler.turning_length = facts.turning_length;
-  if (setup.pools_only) return options;
+  if (setup.pools_only) {
+    if (setup.ranks) runner.reserve(options.budget);
+    return options;
+  }
   setup.model->head();
   runner.reserve(options.budget);
   // Where pages are given, a run is to be the same on every machine.
@@ -65,7 +66,6 @@ EngineOptions options_of(const EngineSetup& setup, ModelRunner& runner, const Dr
 
 PoolingRules pooling_of(const EngineSetup& setup, const EngineOptions& options, const ModelRunner& runner) {
   PoolingRules rules{.only = setup.pools_only, .refusal = runner.pooling_refusal()};
-  if (setup.ranks) rules.refusal = "that is not built yet on several ranks";
   if (setup.pools_only) rules.max_tokens = options.scheduler.max_num_batched_tokens;
   return rules;
 }
@@ -125,21 +125,44 @@ void StepEngine::Parts::load_prefix_cache(const std::filesystem::path& folder) {
   check(!setup.fingerprint.empty(), "esurge: a prefix cache on the disk needs the model's fingerprint");
   const auto stored = esurge::load_prefix_cache(folder, identity(), options.layout);
   if (!stored) return;
-  for (const auto& [group, number, page] : scheduler.restore_index(stored->index))
-    runner.write_page(group, page, stored->page(options.layout, group, number));
+  if (setup.ranks) {
+    const std::string why = setup.ranks->give(OpenCache{folder.string(), setup.fingerprint, stored->index_digest});
+    if (!why.empty()) {
+      log::info("esurge: the prefix cache in ", folder.string(), " is not used: ", why);
+      setup.ranks->give(PlaceCache{});
+      return;
+    }
+  }
+  restore(*stored);
   const PrefixIndex& index = scheduler.cache().index();
   if (!setup.config.silent_mode)
     log::info("esurge: ", index.nodes(), " of ", stored->index.nodes.size(), " pages of the prefix cache in ",
               folder.string(), " are loaded");
 }
 
+void StepEngine::Parts::restore(const StoredPrefixCache& stored) {
+  const std::vector<PrefixIndex::Restored> pages = scheduler.restore_index(stored.index);
+  for (const PrefixIndex::Restored& one : pages)
+    if (stored.has(one)) runner.write_page(one.group, one.page, stored.page(options.layout, one.group, one.number));
+  const std::string why = setup.ranks ? setup.ranks->give(PlaceCache{pages}) : "";
+  if (!why.empty()) refuse("prefix cache", why);
+}
+
 void StepEngine::save_prefix_cache(const std::filesystem::path& folder) const {
   Parts& p = *parts_;
   check(!p.setup.fingerprint.empty(), "esurge: a prefix cache on the disk needs the model's fingerprint");
-  if (p.setup.ranks) refuse("prefix cache", "saving it on several ranks is not built yet");
   const std::lock_guard lock(p.mutex);
+  const PrefixIndex& index = p.scheduler.cache().index();
+  if (index.nodes() == 0) return;
+  std::vector<std::vector<int32_t>> ids;
+  const SavedPrefixIndex saved = index.save(ids);
+  if (p.setup.ranks) {
+    const std::string why =
+        p.setup.ranks->give(SaveCache{folder.string(), p.setup.fingerprint, saved.encode(p.options.layout), ids});
+    if (!why.empty()) refuse("prefix cache", why);
+  }
   const int64_t tokens = esurge::save_prefix_cache(
-      folder, p.identity(), p.options.layout, p.scheduler.cache().index(),
+      folder, p.identity(), p.options.layout, saved, ids,
       [&](int group, int32_t page, std::span<std::byte> to) { p.runner.read_page(group, page, to); });
   if (!p.setup.config.silent_mode && tokens > 0)
     log::info("esurge: the prefix cache is saved in ", folder.string(), ": ", tokens, " tokens");
@@ -226,8 +249,6 @@ void StepEngine::abort_all() {
 void StepEngine::await_new_weights(KnownRequests known) {
   Parts& p = *parts_;
   const std::lock_guard lock(p.mutex);
-  if (p.setup.ranks)
-    refuse("model", "new weights for an engine on several ranks are not built yet", "make another engine");
   if (known == KnownRequests::abort)
     p.abort_all();
   else if (p.paused && !p.live.empty())
@@ -242,13 +263,26 @@ bool StepEngine::has_left_weights() const {
   return parts_->scheduler.has_left_weights();
 }
 
+void StepEngine::Parts::use_on_all_ranks(const NewWeights& weights) {
+  if (!setup.ranks) return runner.use(*weights.model);
+  if (weights.folder.empty())
+    refuse("model", "new weights from memory for an engine on several ranks are not built yet", "give a folder");
+  runner.check_fits(*weights.model);
+  const std::string why = setup.ranks->give(LoadWeights{weights.folder.string()});
+  setup.ranks->give(ChooseWeights{why.empty()});
+  if (!why.empty())
+    refuse("model", "not all ranks can read the new weights: " + why,
+           "every rank reads the folder itself: give all of them the same one");
+  runner.use(*weights.model);
+}
+
 void StepEngine::take_new_weights(const std::function<NewWeights()>& make) {
   Parts& p = *parts_;
   NewWeights weights;
   try {
     weights = make();
     if (weights.model != p.setup.model) p.refuse_adapters();
-    p.runner.use(*weights.model);
+    p.use_on_all_ranks(weights);
   } catch (...) {
     const std::lock_guard lock(p.mutex);
     p.scheduler.take_new_weights(true);

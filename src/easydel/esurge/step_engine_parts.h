@@ -12,6 +12,7 @@
 #include "easydel/base/clock.h"
 #include "easydel/esurge/draft_model.h"
 #include "easydel/esurge/live_request.h"
+#include "easydel/esurge/prefix_cache_files.h"
 #include "easydel/esurge/rank_leader.h"
 #include "easydel/esurge/saved_prefix_index.h"
 #include "easydel/esurge/side_thread.h"
@@ -50,9 +51,11 @@ struct StepEngine::Parts {
   double now() const { return seconds_since(began); }
 
   PrefixCacheIdentity identity() const {
-    return {setup.fingerprint, runner.facts().order, runner.facts().cache_format};
+    return {setup.fingerprint, runner.facts().order, runner.facts().cache_format,
+            setup.ranks ? setup.ranks->place() : RankPlace()};
   }
   void load_prefix_cache(const std::filesystem::path& folder);
+  void restore(const StoredPrefixCache& stored);
   void add_negative(const std::shared_ptr<LiveRequest>& request, SchedulerRequest scheduled);  // under the lock
 
   // Without the lock.
@@ -107,6 +110,11 @@ struct StepEngine::Parts {
   // Made when they are first asked for. UserError: the model cannot have any.
   models::Adapters& adapters_of_model();
   void refuse_adapters() const;  // UserError: some are loaded, or are still used
+  // Has the other ranks load it. UserError: one of them cannot; then none has it.
+  void load_on_ranks(const models::Adapters::Loaded& loaded, const std::filesystem::path& folder,
+                     const std::string& digest) const;
+  // The same of weights, which they answer with if this rank can, too. UserError: they keep the present ones.
+  void use_on_all_ranks(const NewWeights& weights);
   struct AdapterText {
     std::shared_ptr<const text::Tokenizer> tokenizer;
     std::shared_ptr<const RequestPreparer> preparer;

@@ -10,8 +10,8 @@
 namespace easydel::esurge {
 namespace {
 
-constexpr std::string_view start_kind = "easydel start 1", step_kind = "easydel step 1", reply_kind = "easydel reply 1",
-                           rows_kind = "easydel rows 1";
+constexpr std::string_view start_kind = "easydel start 2", step_kind = "easydel step 2", reply_kind = "easydel reply 1",
+                           rows_kind = "easydel rows 2";
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 
 void write(MessageWriter& to, std::span<const PageOp> ops) {
@@ -38,16 +38,25 @@ std::vector<PageOp> read_ops(MessageReader& from, const StepBounds& bounds) {
   return out;
 }
 
+void write(MessageWriter& to, const std::vector<TokenId>& tokens) {
+  to.number(int64_t(tokens.size()));
+  for (const TokenId token : tokens) to.number(int64_t(token));
+}
+
+std::vector<TokenId> read_tokens(MessageReader& from, const StepBounds& bounds) {
+  std::vector<TokenId> out(from.count(sizeof(int64_t)));
+  for (TokenId& token : out) token = TokenId(from.between(0, bounds.vocabulary - 1, "a token"));
+  return out;
+}
+
 void write(MessageWriter& to, const RunSequence& run) {
-  check(!run.adapter && !run.pooled, "a step on several ranks has a sequence with an adapter, or one that is pooled");
   to.number(run.begin);
   to.number(run.prompt);
   to.number(run.known);
   to.number(run.draws);
   to.number(run.scored_from);
   to.number(run.part);
-  to.number(int64_t(run.tokens.size()));
-  for (const TokenId token : run.tokens) to.number(int64_t(token));
+  write(to, run.tokens);
   to.number(int64_t(run.tables.size()));
   for (const std::vector<int32_t>& table : run.tables) {
     to.number(int64_t(table.size()));
@@ -63,8 +72,7 @@ RunSequence read_sequence(MessageReader& from, const StepBounds& bounds) {
   run.draws = from.between(0, unlimited, "a number of draws");
   run.scored_from = from.between(0, unlimited, "a position");
   run.part = from.between(0, unlimited, "a data part");
-  run.tokens.resize(from.count(sizeof(int64_t)));
-  for (TokenId& token : run.tokens) token = TokenId(from.between(0, bounds.vocabulary - 1, "a token"));
+  run.tokens = read_tokens(from, bounds);
   if (run.tokens.empty()) refuse_message("a sequence has no tokens");
   if (run.draws > int64_t(run.tokens.size()))
     refuse_message(str(run.draws, " draws of ", run.tokens.size(), " tokens"));
@@ -80,6 +88,42 @@ RunSequence read_sequence(MessageReader& from, const StepBounds& bounds) {
       refuse_message(str("a page table of ", table.size(), " pages for ", end, " tokens"));
   }
   return run;
+}
+
+void write(MessageWriter& to, const std::vector<uint64_t>& numbers) {
+  to.number(int64_t(numbers.size()));
+  for (const uint64_t number : numbers) to.number(number);
+}
+
+std::vector<uint64_t> read_numbers(MessageReader& from) {
+  std::vector<uint64_t> out(from.count(sizeof(uint64_t)));
+  for (uint64_t& number : out) number = from.number<uint64_t>();
+  return out;
+}
+
+void write(MessageWriter& to, const SharedParts& parts) {
+  to.number(parts.adapter);
+  to.number(parts.text);
+  if (parts.text == 0) return;
+  write(to, parts.ids);
+  to.text({reinterpret_cast<const char*>(parts.asked.type_ids.data()), parts.asked.type_ids.size()});
+  to.number(parts.asked.prompt_tokens);
+}
+
+SharedParts read_shared(MessageReader& from, const StepBounds& bounds, const RunSequence& run) {
+  SharedParts out;
+  out.adapter = from.number<uint64_t>();
+  out.text = from.number<uint64_t>();
+  if (out.text == 0) return out;
+  out.ids = read_tokens(from, bounds);
+  if (run.begin + int64_t(run.tokens.size()) > int64_t(out.ids.size()))
+    refuse_message(str("a text of ", out.ids.size(), " tokens has more of them"));
+  const std::string_view types = from.text();
+  out.asked.type_ids.assign(types.begin(), types.end());
+  if (!types.empty() && types.size() != out.ids.size())
+    refuse_message(str(types.size(), " type ids for ", out.ids.size(), " tokens"));
+  out.asked.prompt_tokens = from.between(0, unlimited, "a prompt's length");
+  return out;
 }
 
 [[noreturn]] void refuse_difference(const std::string& what) {
@@ -106,6 +150,7 @@ std::string encode(const StartMessage& message) {
   to.number(facts.turning_length);
   to.text(facts.cache_format);
   to.text(facts.order);
+  to.number(int64_t(facts.whole_texts));
   to.number(message.budget_bytes);
   return to.finish();
 }
@@ -128,7 +173,8 @@ StartMessage decode_start(std::string_view bytes) {
   facts.turning_length = from.between(0, unlimited, "a length");
   facts.cache_format = from.text();
   facts.order = from.text();
-  out.budget_bytes = from.between(1, unlimited, "a budget");
+  facts.whole_texts = from.between(0, 1, "a flag") != 0;
+  out.budget_bytes = from.between(0, unlimited, "a budget");
   from.finish();
   return out;
 }
@@ -146,13 +192,19 @@ void refuse_other_facts(const ModelFacts& first_rank, const ModelFacts& other, c
 }
 
 std::string encode_step(int64_t number, std::span<const PageOp> before, std::span<const RunSequence> sequences,
-                        std::span<const PageOp> after) {
+                        std::span<const PageOp> after, const StepShared& shared) {
+  check(shared.of_sequences.empty() || shared.of_sequences.size() == sequences.size(),
+        "a step's message: ", shared.of_sequences.size(), " shared parts of ", sequences.size(), " sequences");
   MessageWriter to(step_kind);
   to.number(number);
   write(to, before);
   to.number(int64_t(sequences.size()));
   for (const RunSequence& run : sequences) write(to, run);
   write(to, after);
+  to.number(int64_t(!shared.of_sequences.empty()));
+  for (const SharedParts& parts : shared.of_sequences) write(to, parts);
+  write(to, shared.gone_adapters);
+  write(to, shared.gone_texts);
   return to.finish();
 }
 
@@ -170,6 +222,10 @@ StepMessage decode_step(std::string_view bytes, const StepBounds& bounds) {
   const size_t sequences = from.count(8 * sizeof(int64_t));
   for (size_t i = 0; i < sequences; ++i) out.sequences.push_back(read_sequence(from, bounds));
   out.after = read_ops(from, bounds);
+  if (from.between(0, 1, "a flag") != 0)
+    for (const RunSequence& run : out.sequences) out.shared.of_sequences.push_back(read_shared(from, bounds, run));
+  out.shared.gone_adapters = read_numbers(from);
+  out.shared.gone_texts = read_numbers(from);
   from.finish();
   return out;
 }
@@ -192,9 +248,9 @@ StepReply decode_reply(std::string_view bytes) {
   return out;
 }
 
-std::string encode_rows(std::span<const ScoredRow> rows, bool prompt) {
+std::string encode_rows(std::span<const ScoredRow> rows, SentRows::Kind kind) {
   MessageWriter to(rows_kind);
-  to.number(int64_t(prompt));
+  to.number(int64_t(kind));
   to.number(int64_t(rows.empty() ? 0 : rows.front().logits.size()));
   to.number(int64_t(rows.size()));
   for (const ScoredRow& row : rows) {
@@ -205,25 +261,23 @@ std::string encode_rows(std::span<const ScoredRow> rows, bool prompt) {
   return to.finish();
 }
 
-bool is_rows(std::string_view bytes) {
-  return bytes.substr(std::min(sizeof(uint64_t), bytes.size())).starts_with(rows_kind);
-}
+bool is_rows(std::string_view bytes) { return is_message(bytes, rows_kind); }
 
 SentRows decode_rows(std::string_view bytes) {
   MessageReader from(bytes, rows_kind);
   SentRows out;
-  out.prompt = from.between(0, 1, "a flag") != 0;
-  const auto vocabulary = size_t(from.between(0, std::numeric_limits<int32_t>::max(), "a vocabulary's size"));
-  out.rows.resize(from.count(2 * sizeof(int64_t) + vocabulary * sizeof(float)));
-  out.logits.resize(out.rows.size() * vocabulary);
+  out.kind = SentRows::Kind(from.between(0, int64_t(SentRows::Kind::vector), "a kind of rows"));
+  const auto width = size_t(from.between(0, std::numeric_limits<int32_t>::max(), "a row's size"));
+  out.rows.resize(from.count(2 * sizeof(int64_t) + width * sizeof(float)));
+  out.values.resize(out.rows.size() * width);
   for (size_t i = 0; i < out.rows.size(); ++i) {
     out.rows[i].sequence = size_t(from.between(0, unlimited, "a sequence"));
     out.rows[i].position = from.between(0, unlimited, "a position");
     const std::string_view values = from.text();
-    if (values.size() != vocabulary * sizeof(float)) refuse_message(str("a row of ", values.size(), " bytes"));
-    float* const to = out.logits.data() + i * vocabulary;
+    if (values.size() != width * sizeof(float)) refuse_message(str("a row of ", values.size(), " bytes"));
+    float* const to = out.values.data() + i * width;
     std::memcpy(to, values.data(), values.size());
-    out.rows[i].logits = {to, vocabulary};
+    out.rows[i].logits = {to, width};
   }
   from.finish();
   return out;

@@ -11,6 +11,7 @@
 #include "easydel/base/names.h"
 #include "easydel/models/adapter.h"
 #include "easydel/models/heads.h"
+#include "easydel/nn/placement.h"
 
 namespace easydel::models {
 namespace {
@@ -36,8 +37,6 @@ Adapters::Adapters(std::shared_ptr<const Model> model) : model_(std::move(model)
   if (!model_->adapters().empty())
     refuse(where, "has an adapter already, and adapters that are chosen by prompt stand alone",
            "name the model itself, and all adapters in the section adapters");
-  if (model_->team().mesh().ranks() > 1)
-    refuse(where, "adapters chosen by prompt on several ranks are not built yet", "run one rank");
   check(model_->adapter_slots() != nullptr, "adapters: the model was loaded to be copied");
 }
 
@@ -57,9 +56,22 @@ std::shared_ptr<Adapters::Parts> Adapters::read_parts(const fs::path& folder) co
     refuse_part(folder, str("has tokens beyond the model's ", model.vocabulary(),
                             ", which is not built yet for adapters chosen by prompt"));
   Adapter& adapter = *(out->adapter = std::make_shared<Adapter>(std::move(options)));
-  nn::Building building{
-      .table = out->table, .compute = model.compute_type(), .place = {}, .fill = {}, .weight_policies = {}, .head = {}};
+  const std::shared_ptr<const collective::Team> team = model.parameters().entries().front().team;
+  nn::Building building{.table = out->table,
+                        .compute = model.compute_type(),
+                        .team = team,
+                        .place = {},
+                        .fill = {},
+                        .weight_policies = {},
+                        .head = {}};
   building.weight_policies.push_back(out->adapter);
+  const mesh::PartitionRules no_rules;
+  int64_t dropped = 0;
+  building.place = [&](nn::Entry& entry) {
+    const nn::Entry* const own = model.parameters().find(entry.path);
+    if (!own) return nn::place(entry, team, no_rules, dropped);
+    entry.team = own->team, entry.layout = own->layout, entry.slice = own->slice;
+  };
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::TensorSource>&) {
     entry.trainable = false;
     if (adapter.owns(entry)) {
@@ -146,15 +158,19 @@ Adapters::Loaded Adapters::insert(Held held) {
   return insert(std::move(held));  // the other one was removed in between
 }
 
-Adapters::Loaded Adapters::add(const std::string& name, const fs::path& folder) {
+Adapters::Loaded Adapters::add(const std::string& name, const fs::path& folder, const Confirm& confirm) {
   refuse_taken(name);
-  return insert(load(name, folder));
+  Held held = load(name, folder);
+  if (confirm) confirm(held.adapter);
+  return insert(std::move(held));
 }
 
 Adapters::Loaded Adapters::add_sum(const std::string& name, AdapterSum::Kind kind,
                                    const std::vector<AdapterSum::Share>& shares) {
   refuse_taken(name);
   const std::string where = str("adapters.", name);
+  if (model_->team().mesh().ranks() > 1)
+    refuse(where, "a sum of adapters on several ranks is not built yet", "run one rank, or merge them: easydel merge");
   auto sum = std::make_shared<Parts>();
   std::vector<std::pair<std::shared_ptr<const Parts>, double>> added;
   for (const AdapterSum::Share& share : shares) {
@@ -214,8 +230,9 @@ Adapters::Loaded Adapters::add_sum(const std::string& name, AdapterSum::Kind kin
   return insert(hold(name, {}, std::move(sum)));
 }
 
-Adapters::Loaded Adapters::replace(const std::string& name, const fs::path& folder) {
+Adapters::Loaded Adapters::replace(const std::string& name, const fs::path& folder, const Confirm& confirm) {
   Held held = load(name, folder);
+  if (confirm) confirm(held.adapter);
   Loaded out = held.adapter;
   const std::scoped_lock lock(mutex_);
   std::swap(held_[name], held);

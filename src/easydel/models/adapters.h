@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,18 +28,20 @@ class Adapters {
     int64_t r = 0;                 // the largest of its layers
   };
 
-  // UserError: the model was loaded with an adapter, or on several ranks.
+  // UserError: the model was loaded with an adapter.
   explicit Adapters(std::shared_ptr<const Model> model);
 
-  // Reads a folder that PEFT or easydel saved. UserError, and nothing changes: the name is taken, the folder cannot be
-  // read or does not fit the model, or it changes more than linear layers and embeddings (biases, norms), or it trains
-  // the output layer in full.
-  Loaded add(const std::string& name, const std::filesystem::path& folder);
+  // Called with an adapter that was read, before its name is known. What it throws comes back, and nothing changes.
+  using Confirm = std::function<void(const Loaded& loaded)>;
+  // Reads a folder that PEFT or easydel saved. With several ranks each reads its part, and all of them have to.
+  // UserError, and nothing changes: the name is taken, the folder cannot be read or does not fit the model, or it
+  // changes more than linear layers and embeddings (biases, norms), or it trains the output layer in full.
+  Loaded add(const std::string& name, const std::filesystem::path& folder, const Confirm& confirm = {});
   // The same where the name may be taken; sequences that begin later have the new one.
-  Loaded replace(const std::string& name, const std::filesystem::path& folder);
+  Loaded replace(const std::string& name, const std::filesystem::path& folder, const Confirm& confirm = {});
   // A weighted sum of adapters that are loaded; later changes of those do not change it. UserError, and nothing
   // changes: the name is taken, there is none of a share's name, one has more than A and B (DoRA, lora_bias,
-  // modules_to_save), or `linear` adds adapters of different ranks.
+  // modules_to_save), `linear` adds adapters of different ranks, or the model is on several ranks.
   Loaded add_sum(const std::string& name, AdapterSum::Kind kind, const std::vector<AdapterSum::Share>& shares);
   // UserError: there is none of this name.
   void remove(std::string_view name);

@@ -6,6 +6,7 @@
 #include "easydel/models/adapter.h"
 #include "easydel/models/family.h"
 #include "easydel/models/model.h"
+#include "easydel/nn/adapter_slots.h"
 #include "easydel/nn/placement.h"
 #include "easydel/nn/scope.h"
 #include "easydel/nn/shards.h"
@@ -17,10 +18,12 @@ struct ModelCopy {
 
   // The family's model on `team`, whose parameters `fill` gives from those of `from`.
   static std::shared_ptr<Model> build(const Model& from, const std::shared_ptr<const collective::Team>& team,
-                                      const std::function<void(nn::Entry& entry)>& place, const Fill& fill) {
+                                      const std::function<void(nn::Entry& entry)>& place, const Fill& fill,
+                                      std::shared_ptr<nn::AdapterSlots> slots = nullptr) {
     auto table = std::make_unique<nn::ParameterTable>();
     nn::Building building{*table, from.compute_, team, {}, {}, {}, from.moe_method_, {}};
     if (place) building.place = place;
+    if (slots) building.weight_policies.push_back(slots);
     building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::TensorSource>&) {
       const nn::Entry* source = from.parameters_->find(entry.path);
       check(source != nullptr, "copy: no parameter ", entry.path);
@@ -39,6 +42,7 @@ struct ModelCopy {
     model->attention_ = from.attention_;
     model->cache_format_ = from.cache_format_;
     model->moe_method_ = from.moe_method_;
+    model->adapter_slots_ = std::move(slots);
     model->team_ = team;
     return model;
   }
@@ -93,7 +97,8 @@ struct ModelCopy {
           if (entry.layout == source.layout && (same_mesh || mesh::axes_of(entry.layout).empty())) return;
           const Tensor whole = nn::whole_of(source, entry.shard);
           entry.shard = team->cut(whole, entry.layout).clone(at::MemoryFormat::Contiguous);
-        });
+        },
+        std::make_shared<nn::AdapterSlots>());
   }
 };
 

@@ -1,0 +1,62 @@
+// What the first rank of an engine has the other ranks do between steps. Each order is answered by a StepReply without
+// a number. No torch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "easydel/esurge/prefix_index.h"
+
+namespace easydel::esurge {
+
+// Reads an adapter, which steps name by the number.
+struct LoadAdapter {
+  uint64_t number = 0;
+  std::string folder = {};
+  std::string digest = {};  // of the first rank's files (adapter_files_digest)
+  bool operator==(const LoadAdapter&) const = default;
+};
+
+// Reads other weights beside the present ones. They answer after ChooseWeights.
+struct LoadWeights {
+  std::string folder = {};
+  bool operator==(const LoadWeights&) const = default;
+};
+
+// Steps go on with the weights that were read, or those are dropped.
+struct ChooseWeights {
+  bool new_ones = false;
+  bool operator==(const ChooseWeights&) const = default;
+};
+
+// Writes the prefix cache, of which every rank has the pages of its data part (prefix_cache_files.h).
+struct SaveCache {
+  std::string folder = {};                     // the first rank's
+  std::string weights = {};                    // as PrefixCacheIdentity has it
+  std::string index = {};                      // SavedPrefixIndex::encode
+  std::vector<std::vector<int32_t>> ids = {};  // of its pages, by group and number
+  bool operator==(const SaveCache&) const = default;
+};
+
+// Reads what SaveCache wrote.
+struct OpenCache {
+  std::string folder = {}, weights = {};
+  std::string index_digest = {};  // StoredPrefixCache::index_digest
+  bool operator==(const OpenCache&) const = default;
+};
+
+// Puts pages of what was read into place, and closes it.
+struct PlaceCache {
+  std::vector<PrefixIndex::Restored> pages = {};
+  bool operator==(const PlaceCache&) const = default;
+};
+
+using RankOrder = std::variant<LoadAdapter, LoadWeights, ChooseWeights, SaveCache, OpenCache, PlaceCache>;
+std::string encode(const RankOrder& order);
+bool is_order(std::string_view bytes);
+RankOrder decode_order(std::string_view bytes);  // UserError: damaged bytes
+
+}  // namespace easydel::esurge
