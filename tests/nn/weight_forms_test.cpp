@@ -83,10 +83,13 @@ TEST(WeightForms, OfATrainableWeightAreNotPackedWhereABackwardFollows) {
   EXPECT_NE(entry.forms->matrix(Pass()).packed, nullptr);
 }
 
-TEST(WeightForms, OfAFrozenWeightArePackedWhereverABackwardFollows) {
+// The backward reads its plain values.
+TEST(WeightForms, OfAFrozenWeightAreNotPackedWhereABackwardFollows) {
   Built built;
   const Entry& entry = weight_of(built);
   ASSERT_TRUE(Pass().activations().has_backward());
+  for (int use = 0; use < 3; ++use) EXPECT_EQ(entry.forms->matrix(Pass()).packed, nullptr);
+  const at::NoGradGuard no_gradient;
   entry.forms->matrix(Pass());
   EXPECT_NE(entry.forms->matrix(Pass()).packed, nullptr);
 }
