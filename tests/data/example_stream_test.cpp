@@ -131,7 +131,7 @@ TEST_F(ExampleStreams, RowsWithoutAnExampleAreLeftOutAndCounted) {
   EXPECT_EQ(epoch(set, 0), (std::vector<std::string>{"a", "none", "none", "b"}));
   EXPECT_EQ(set.report().rows, 3);
   EXPECT_EQ(set.report().dropped, 1);
-  EXPECT_EQ(set.origins(set.at(3)).at(0).where, (folder_ / "a.jsonl").string() + ":4");
+  EXPECT_EQ(set.origins(set.rows_of(set.at(3))).at(0).where, (folder_ / "a.jsonl").string() + ":4");
   EXPECT_EQ(refusal([&] { (void)set.at(1); }),
             (folder_ / "a.jsonl").string() +
                 ":2: the row has no example, and here each row must have one\n    leave mixture.enable_caching out, or "
@@ -184,6 +184,86 @@ TEST_F(ExampleStreams, CountOrLeaveOutWhatRepeatsEvaluationData) {
   EXPECT_EQ(fingerprints.size(), 4u);
 }
 
+// As in memory: the first of several rows is kept, in all informs, and updates have no gaps where the others were.
+TEST_F(ExampleStreams, LeaveOutCopiesAsMemoryDoes) {
+  const auto copied = [&](const std::string& name, int rows, int different) {
+    std::string text;
+    for (int i = 0; i < rows; ++i)
+      text += i % 40 == 39 ? "broken\n"
+                           : str("{\"text\": \"", i * i % different, i % 2 ? " Xx" : "  xx.",
+                                 "\", \"keep\": ", i % 11 == 3 ? "false" : "true", "}\n");
+    test::write_file(folder_ / name, text);
+  };
+  copied("a.jsonl", 300, 70);
+  copied("b.jsonl", 200, 90);
+  for (const bool mixed : {false, true}) {
+    DatasetOptions plain = options({"a.jsonl", "b.jsonl"});
+    plain.deduplicate = plain.bad_rows.skip = true;
+    for (InformConfig& inform : plain.informs) inform.filter = "{{ keep }}";
+    plain.keep_origins = true;
+    if (mixed) plain.mixture = {true, 8, StopStrategy::restart, {}, {}}, plain.weights = {0.75, 0.25};
+    DatasetOptions in_order = plain;
+    in_order.shuffled = false;
+    const Dataset memory = build(in_order);
+    const auto rows = [&](const Dataset& set, bool all) {
+      std::vector<std::string> out;
+      for (int64_t i = 0; i < set.size(); ++i)
+        if (const std::optional<Example> example = set.find(set.index(0, i)))
+          out.push_back(set.origins(set.rows_of(*example)).at(0).where);
+      EXPECT_TRUE(all || out.size() < size_t(set.size()));
+      return out;
+    };
+    std::string fingerprint;
+    std::vector<std::string> shuffled;
+    for (const int64_t workers : {1, 4})
+      for (const char* cache : {"", "cache"}) {
+        DatasetOptions asked = streamed(in_order, workers);
+        if (*cache) asked.stream->cache = folder_ / cache;
+        const Dataset stream = build(asked);
+        if (!mixed) {
+          EXPECT_EQ(rows(stream, false), rows(memory, true)) << "bad and filtered rows have no example";
+        }
+        EXPECT_EQ(stream.report().copies, memory.report().copies);
+        EXPECT_GT(memory.report().copies, 100);
+        if (fingerprint.empty()) fingerprint = stream.fingerprint();
+        EXPECT_EQ(stream.fingerprint(), fingerprint);
+        asked.shuffled = true;
+        const std::vector<std::string> order = rows(build(asked), false);
+        if (shuffled.empty()) shuffled = order;
+        EXPECT_EQ(order, shuffled);
+      }
+    EXPECT_TRUE(fs::exists(folder_ / "cache/rows"));
+    in_order.deduplicate = false;
+    EXPECT_NE(build(streamed(in_order)).fingerprint(), fingerprint);
+  }
+  copied("a.jsonl", 300, 71);  // is found to be another file
+  DatasetOptions changed = streamed(options({"a.jsonl"}));
+  changed.deduplicate = changed.bad_rows.skip = true;
+  changed.stream->cache = folder_ / "cache";
+  DatasetOptions memory = options({"a.jsonl"});
+  memory.deduplicate = memory.bad_rows.skip = true;
+  EXPECT_EQ(build(changed).report().copies, build(memory).report().copies);
+}
+
+// Windows are of the rows that are left; each is read once, although it lies in more blocks of the file.
+TEST_F(ExampleStreams, CopiesLeaveWindowsOfTheOthers) {
+  constexpr int rows = 400;
+  std::string text;
+  for (int i = 0; i < rows; ++i)
+    text += str("{\"text\": \"", i < 100 || i % 3 == 0 ? i : 0, " ", std::string(60'000, 'x'), "\"}\n");
+  test::write_file(folder_ / "a.jsonl", text);
+  DatasetOptions asked = streamed(options({"a.jsonl"}), 3);
+  asked.deduplicate = true;
+  const Dataset set = build(asked);
+  ASSERT_EQ(set.size(), 200);
+  EXPECT_EQ(set.windows(), "1x3");
+  const std::vector<std::string> first = epoch(set, 0, 20);
+  const std::set<std::string> different(first.begin(), first.end());
+  EXPECT_EQ(different.size(), 200u);
+  EXPECT_TRUE(different.contains("399 xxxxxxxx") && different.contains("0 xxxxxxxxxx"));
+  EXPECT_EQ(epoch(build(asked), 0), first);
+}
+
 TEST_F(ExampleStreams, RefuseWhatNeedsAllRows) {
   write("a.jsonl", 10);
   const std::string remedy = "\n    leave mixture.enable_caching out, or set mixture.tokenization.keep_in_memory: true";
@@ -192,11 +272,6 @@ TEST_F(ExampleStreams, RefuseWhatNeedsAllRows) {
             "mixture.enable_caching: something needs every example before the first step, and with false they are read "
             "while the run goes on" +
                 remedy);
-  asked.deduplicate = true;
-  EXPECT_EQ(refusal([&] { build(asked); }),
-            "mixture.enable_caching: mixture.deduplicate of rows that are read while the run goes on is not built yet" +
-                remedy);
-  asked = streamed(options({"a.jsonl"}));
   asked.informs[0].num_rows = 3, asked.informs[0].filter = "{{ true }}";
   EXPECT_EQ(
       refusal([&] { build(asked); }),

@@ -266,8 +266,8 @@ TEST_F(PackedStreams, KnowWhereTheDocumentsOfARowComeFrom) {
   for (int64_t i = 0; i < 9; ++i) {
     const Example want = memory.at(memory.index(0, i));
     std::vector<std::string> a, b;
-    for (const RowOrigin& origin : memory.origins(want)) a.push_back(origin.where);
-    for (const RowOrigin& origin : stream.origins(rows[size_t(i)])) b.push_back(origin.where);
+    for (const RowOrigin& origin : memory.origins(memory.rows_of(want))) a.push_back(origin.where);
+    for (const RowOrigin& origin : stream.origins(stream.rows_of(rows[size_t(i)]))) b.push_back(origin.where);
     EXPECT_EQ(a, b);
     EXPECT_EQ(b.size(), rows[size_t(i)].lengths.size());
   }

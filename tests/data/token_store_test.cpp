@@ -128,7 +128,36 @@ TEST_F(Stores, AreNotMadeOfLittleInput) {
   little.store->min_bytes = 1;
   little.keep_origins = true;  // for commands that show where rows come from
   Dataset::build(little, bytes_of);
-  EXPECT_TRUE(files::list(little.store->cache).empty());
+  EXPECT_TRUE(list_stores(little.store->cache).empty());
+}
+
+// What commands show of a store is what they show of memory; nothing is prepared.
+TEST_F(Stores, KnowWhereTheirRowsAre) {
+  for (const bool packs : {false, true}) {
+    DatasetOptions with = options();
+    with.informs[0].filter = "{{ text | length != 9 }}";
+    if (packs) with.packing = Packing::bfd, with.row_length = 128, with.shuffle_documents = true;
+    Dataset::build(with, bytes_of);
+    with.keep_origins = true;
+    const Dataset memory = in_memory(with);
+    prepared = 0;
+    const Dataset mapped = Dataset::build(with, bytes_of);
+    EXPECT_EQ(prepared, 0);
+    ASSERT_EQ(mapped.size(), memory.size());
+    std::vector<int64_t> rows, wanted;
+    for (int64_t i = 0; i < mapped.size(); ++i) {
+      const Example one = mapped.at(mapped.index(1, i)), other = memory.at(memory.index(1, i));
+      EXPECT_EQ(one.tokens, other.tokens);
+      for (const int64_t row : mapped.rows_of(one)) rows.push_back(row);
+      for (const int64_t row : memory.rows_of(other)) wanted.push_back(row);
+    }
+    const std::vector<RowOrigin> found = mapped.origins(rows), known = memory.origins(wanted);
+    ASSERT_EQ(found.size(), known.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      ASSERT_EQ(found[i].where, known[i].where) << i;
+      ASSERT_EQ(found[i].inform, known[i].inform) << i;
+    }
+  }
 }
 
 TEST_F(Stores, AreFoundByContentsNotByPaths) {
@@ -258,7 +287,7 @@ TEST_F(Stores, WithAFlippedBitAreRefused) {
   EXPECT_EQ(store_defect(store(options())), "");
   expect_same(Dataset::build(options(), bytes_of), in_memory(options()));
   std::string other = test::read_file(store(options()) / "store.json");
-  test::write_file(store(options()) / "store.json", test::replaced(other, "\"version\": 2", "\"version\": 7"));
+  test::write_file(store(options()) / "store.json", test::replaced(other, "\"version\": 3", "\"version\": 7"));
   EXPECT_NE(test::refusal([&] { Dataset::build(options(), bytes_of); }).find("store.json is of another version"),
             std::string::npos);
   fs::remove(shard);

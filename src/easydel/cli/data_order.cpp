@@ -33,15 +33,47 @@ Steps steps_of(const std::string& text) {
   return out;
 }
 
-std::string line_of(int64_t step, const data::Dataset& dataset, const data::Example& example,
-                    const std::vector<std::string>& names) {
-  std::string out = std::to_string(step), before;
-  for (const data::RowOrigin& origin : dataset.origins(example)) {
-    const std::string place = "\t" + names[origin.inform] + "\t" + origin.where;
-    if (place != before) out += before = place;  // the sequences of a pair are one row
+// Prints a line for each example.
+class Lines {
+ public:
+  Lines(const data::Dataset& dataset, const data::RunData& data)
+      : dataset_(dataset), names_(data::names_of(data.training->informs)) {}
+
+  void add(int64_t step, const data::Example& example) {
+    const std::vector<int64_t> rows = dataset_.rows_of(example);
+    rows_.insert(rows_.end(), rows.begin(), rows.end());
+    lines_.push_back({step, rows_.size()});
+    // Places of a store's rows are found together.
+    if (rows_.size() >= (dataset_.is_stream() ? 1 : rows_together)) flush();
   }
-  return out + "\n";
-}
+  void flush() {
+    const std::vector<data::RowOrigin> origins = dataset_.origins(rows_);
+    std::string out;
+    size_t at = 0;
+    for (const Line& line : lines_) {
+      out += std::to_string(line.step);
+      std::string before;
+      for (; at < line.end; ++at) {
+        const std::string place = "\t" + names_[origins[at].inform] + "\t" + origins[at].where;
+        if (place != before) out += before = place;  // the sequences of a pair are one row
+      }
+      out += "\n";
+    }
+    print(out);
+    rows_.clear(), lines_.clear();
+  }
+
+ private:
+  static constexpr size_t rows_together = size_t{1} << 20;
+  struct Line {
+    int64_t step;
+    size_t end;  // in rows_
+  };
+  const data::Dataset& dataset_;
+  const std::vector<std::string> names_;
+  std::vector<int64_t> rows_;
+  std::vector<Line> lines_;
+};
 
 }  // namespace
 
@@ -63,31 +95,26 @@ int run_data_order(const DataCommand& command) {
   if (!data.training) refuse("mixture.informs", "there is no data to train on", "give an inform with split: train");
   data.training->keep_origins = true;
   const data::Dataset dataset = data::Dataset::build(*data.training, data.prepare);
-  const std::vector<std::string> names = data::names_of(data.training->informs);
+  Lines lines(dataset, data);
   const int64_t update = data.examples_per_update;
   if (data::PackedStream* const packed = dataset.packed_stream()) {
     data::PackedPlace place;
     for (int64_t step = 1; step <= steps.last; ++step) {
       const std::vector<data::Example> examples = packed->update(place, update, data.max_steps_in_epoch.value_or(0));
-      std::string lines;
-      for (const data::Example& example : examples) lines += line_of(step, dataset, example, names);
-      if (step >= steps.first) print(lines);
+      if (step >= steps.first)
+        for (const data::Example& example : examples) lines.add(step, example);
     }
-    return 0;
+    return lines.flush(), 0;
   }
   int64_t in_epoch = (dataset.size() + update - 1) / update;
   if (data.max_steps_in_epoch) in_epoch = std::min(in_epoch, *data.max_steps_in_epoch);
   for (int64_t step = steps.first; step <= steps.last; ++step) {
     const int64_t epoch = (step - 1) / in_epoch;
     const int64_t begin = (step - 1) % in_epoch * update;
-    std::string lines;
-    for (int64_t i = begin; i < std::min(begin + update, dataset.size()); ++i) {
-      const std::optional<data::Example> example = dataset.find(dataset.index(epoch, i));
-      if (example) lines += line_of(step, dataset, *example, names);
-    }
-    print(lines);
+    for (int64_t i = begin; i < std::min(begin + update, dataset.size()); ++i)
+      if (const std::optional<data::Example> example = dataset.find(dataset.index(epoch, i))) lines.add(step, *example);
   }
-  return 0;
+  return lines.flush(), 0;
 }
 
 }  // namespace easydel::cli

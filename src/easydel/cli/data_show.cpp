@@ -116,6 +116,17 @@ class RowsOfInform {
   const data::DatasetOptions& options_;
 };
 
+std::vector<Found> with_places(const data::Dataset& dataset, std::vector<Found> found) {
+  std::vector<int64_t> rows;
+  for (const Found& one : found)
+    for (const int64_t row : dataset.rows_of(one.example)) rows.push_back(row);
+  const std::vector<data::RowOrigin> origins = dataset.origins(rows);
+  auto origin = origins.begin();
+  for (Found& one : found)
+    for (size_t i = dataset.rows_of(one.example).size(); i > 0; --i) one.where.push_back((origin++)->where);
+  return found;
+}
+
 // Rows of a packed stream, which are known after those before them.
 std::vector<Found> packed_while_read(const data::Dataset& dataset, const DataCommand& command) {
   const std::optional<int64_t> first = number_in(command.row.empty() ? "0" : command.row);
@@ -133,10 +144,9 @@ std::vector<Found> packed_while_read(const data::Dataset& dataset, const DataCom
       refuse("--row", "there is no example '" + command.row + "'", str("give a number from 0 to ", rows - 1));
     }
     if (i < *first) continue;
-    for (const data::RowOrigin& origin : dataset.origins(one.example)) one.where.push_back(origin.where);
     out.push_back(std::move(one));
   }
-  return out;
+  return with_places(dataset, std::move(out));
 }
 
 // Examples as they are trained on: packed, in the order of an epoch or, without one, as they were made.
@@ -153,11 +163,16 @@ std::vector<Found> trained_examples(const data::RunData& data, data::DatasetOpti
            str("with --packed or --epoch, give a number from 0 to ", size - 1));
   std::vector<Found> out;
   for (int64_t i = *first; i < std::min(*first + command.count, size); ++i) {
-    Found& one = out.emplace_back();
-    one.example = dataset.at(command.epoch ? dataset.index(*command.epoch, i) : i);
-    for (const data::RowOrigin& origin : dataset.origins(one.example)) one.where.push_back(origin.where);
+    const int64_t index = command.epoch ? dataset.index(*command.epoch, i) : i;
+    std::optional<data::Example> example = dataset.find(index);
+    if (example)
+      out.emplace_back().example = std::move(*example);
+    else if (i == *first)  // of a stream; the rows after it are shown without those that are left out
+      refuse(dataset.origins(std::span(&index, 1)).front().where,
+             "training leaves the row out: it has nothing to learn, or the mixture's keys drop it",
+             "give another number; `easydel data order` prints the rows of each update");
   }
-  return out;
+  return with_places(dataset, std::move(out));
 }
 
 std::vector<Found> find_rows(const data::RunData& data, const DataCommand& command) {

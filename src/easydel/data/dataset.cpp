@@ -10,6 +10,7 @@
 #include "easydel/data/example_stream.h"
 #include "easydel/data/inform_examples.h"
 #include "easydel/data/packed_stream.h"
+#include "easydel/data/stored_origins.h"
 #include "easydel/data/token_store.h"
 
 namespace easydel::data {
@@ -129,7 +130,8 @@ Dataset::Dataset(const DatasetOptions& options, ReadExamples read)
     : examples_(std::move(read.examples)),
       order_({}, {}, false, 0),
       report_(std::move(read.report)),
-      origins_(std::move(read.origins)) {
+      origins_(std::move(read.origins)),
+      stored_origins_(std::move(read.stored_origins)) {
   examples_.finish();
   if (examples_.size() == 0) refuse_empty(options, report_);
   refuse_useless(options, report_);
@@ -273,15 +275,16 @@ Value DatasetReport::bad_rows() const {
   return out;
 }
 
-std::vector<RowOrigin> Dataset::origins(const Example& example) const {
+std::vector<int64_t> Dataset::rows_of(const Example& example) const {
   const Column* const rows = example.find(row_column);
   check(rows, "a dataset that did not keep its origins");
+  return std::get<std::vector<int64_t>>(rows->values);
+}
+
+std::vector<RowOrigin> Dataset::origins(std::span<const int64_t> rows) const {
+  if (stored_origins_) return stored_origins_->of(rows);
   std::vector<RowOrigin> out;
-  if (stream_) {
-    for (const int64_t row : std::get<std::vector<int64_t>>(rows->values)) out.push_back(stream_->origin(row));
-    return out;
-  }
-  for (const int64_t row : std::get<std::vector<int64_t>>(rows->values)) out.push_back(origins_.at(size_t(row)));
+  for (const int64_t row : rows) out.push_back(stream_ ? stream_->origin(row) : origins_.at(size_t(row)));
   return out;
 }
 

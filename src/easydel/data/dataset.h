@@ -101,9 +101,10 @@ struct DatasetOptions {
   BadRows bad_rows;
   bool deduplicate = false;  // leave out rows with the words of an earlier one
   std::optional<Decontamination> decontamination = {};
-  std::optional<StoreOptions> store = {};          // not given: in memory
-  std::optional<StreamOptions> stream = {};        // if there is no store
-  bool keep_origins = false;                       // keep where each row comes from, for Dataset::origins
+  std::optional<StoreOptions> store = {};    // not given: in memory
+  std::optional<StreamOptions> stream = {};  // if there is no store
+  // Keep where each row comes from, for Dataset::origins. A token store is then used only if it is there.
+  bool keep_origins = false;
   std::function<void(int64_t rows)> on_rows = {};  // called now and then with the number of rows prepared so far
 
   // Documents that are packed together: with a schedule of weights, a block of the mixture.
@@ -133,11 +134,15 @@ struct RowOrigin {
   std::string where;  // "train.jsonl:17"
 };
 
+class StoredOrigins;
+
 // The examples of all informs, in the order of their rows.
 struct ReadExamples {
   ExampleBlocks examples;
   std::vector<int64_t> sizes;      // examples of each inform
   std::vector<RowOrigin> origins;  // of all examples, with keep_origins
+  // Instead of them, if the examples come from a store.
+  std::shared_ptr<const StoredOrigins> stored_origins;
   DatasetReport report;
   std::unordered_set<uint64_t> seen;         // digests of the rows' words, with deduplicate
   std::shared_ptr<const WordRuns> repeated;  // of the evaluation data; null: not asked for
@@ -196,9 +201,11 @@ class Dataset {
   const DatasetReport& first_report() const { return stream_ ? first_report_ : report_; }
   // Of a stream: rows that were asked for to plan the run will be asked for again.
   void forget_report();
-  // With keep_origins: where each sequence of an example comes from. In rows packed as one stream only the first
-  // document of each row is known.
-  std::vector<RowOrigin> origins(const Example& example) const;
+  // With keep_origins: the rows that the sequences of an example come from, by numbers of the dataset's own. In rows
+  // packed as one stream only the first document of each row is known.
+  std::vector<int64_t> rows_of(const Example& example) const;
+  // Where rows are. Ask for many at once: of a store, each call may read the files up to the last of them.
+  std::vector<RowOrigin> origins(std::span<const int64_t> rows) const;
 
  private:
   // Numbers that were added to the examples.
@@ -226,6 +233,7 @@ class Dataset {
   EpochOrder order_;
   DatasetReport report_, first_report_;
   std::vector<RowOrigin> origins_;  // of the rows, which the column "row" numbers
+  std::shared_ptr<const StoredOrigins> stored_origins_;
   std::vector<Added> added_;
   bool repeats_ = false;  // an epoch has some examples more often than others
   std::string fingerprint_;

@@ -8,20 +8,15 @@
 #include "easydel/base/names.h"
 #include "easydel/config/fields.h"
 #include "easydel/data/inform_examples.h"
+#include "easydel/data/row_copies.h"
 #include "easydel/data/row_function.h"
 #include "easydel/hub/settings.h"
 
 namespace easydel::data {
 namespace {
 
+constexpr int64_t copies_version = 1;  // of the words that are compared
 constexpr const char* keep_all = "leave mixture.enable_caching out, or set mixture.tokenization.keep_in_memory: true";
-
-// What needs all rows before the first of them is used.
-void refuse_what_needs_all(const DatasetOptions& options) {
-  if (options.deduplicate)
-    refuse("mixture.enable_caching", "mixture.deduplicate of rows that are read while the run goes on is not built yet",
-           keep_all);
-}
 
 Prepare noting_repeats(const Prepare& prepare, const std::shared_ptr<const WordRuns>& evaluated) {
   if (!evaluated) return prepare;
@@ -61,7 +56,6 @@ ExampleStream::ExampleStream(DatasetOptions options, Prepare prepare)
     : options_(std::move(options)),
       evaluated_(options_.decontamination ? evaluated_words(options_) : nullptr),
       prepare_(noting_repeats(prepare, evaluated_)) {
-  refuse_what_needs_all(options_);
   const StreamOptions& keys = *options_.stream;
   RowIndices indices(keys.cache.empty() ? keys.cache : keys.cache / "rows");
   const bool is_mixed = options_.mixture.on && options_.informs.size() > 1;
@@ -72,8 +66,13 @@ ExampleStream::ExampleStream(DatasetOptions options, Prepare prepare)
   }
   std::string description = description_of(options_), windows;
   if (evaluated_) description += str("without ", options_.decontamination->drop, " ", evaluated_->digest(), "\n");
-  for (const std::vector<size_t>& informs : groups) {
-    NumberedRows& rows = *sources_.emplace_back(std::make_unique<NumberedRows>(options_, informs, prepare_, indices));
+  for (const std::vector<size_t>& informs : groups)
+    sources_.push_back(std::make_unique<NumberedRows>(options_, informs, prepare_, indices));
+  const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const int64_t workers = keys.workers > 0 ? keys.workers : std::max<int64_t>(1, cores - 1);
+  if (options_.deduplicate) description += leave_out_copies(description, workers);
+  for (const auto& source : sources_) {
+    NumberedRows& rows = *source;
     begins_.push_back(sizes_.empty() ? 0 : begins_.back() + sizes_.back());
     sizes_.push_back(rows.size());
     windows_.push_back({rows.block_rows(), keys.window_rows});
@@ -86,9 +85,41 @@ ExampleStream::ExampleStream(DatasetOptions options, Prepare prepare)
   if (!windows_text_.empty()) windows_text_ = windows;
   if (!shuffles_rows()) windows_text_.clear();
   fingerprint_ = files::sha256(description).substr(0, 16);
-  const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
-  const int64_t workers = keys.workers > 0 ? keys.workers : std::max<int64_t>(1, cores - 1);
   for (int64_t i = 0; i < workers; ++i) workers_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+}
+
+// The rows are numbered without copies of earlier ones from then on. Returns what they were, for the description.
+std::string ExampleStream::leave_out_copies(std::string description, int64_t threads) {
+  int64_t rows = 0;
+  for (const auto& source : sources_) {
+    source->add_to(description), source->add_files_to(description);
+    rows += source->all_rows();
+  }
+  constexpr size_t digits = 32;
+  CopySearch search;
+  search.key = files::sha256(str(copies_version, "\n", description)).substr(0, digits);
+  if (!options_.stream->cache.empty()) search.folder = options_.stream->cache / "rows";
+  const RowSet copies = find_copies(
+      rows,
+      [&](const auto& sink) {
+        for (const auto& source : sources_) source->digest_words(threads, sink);
+      },
+      search);
+  int64_t begin = 0;
+  for (const auto& source : sources_) {
+    RowSet own(source->all_rows());
+    for (int64_t row = 0; row < own.size(); ++row)
+      if (copies.has(begin + row)) own.add(row);
+    begin += own.size();
+    if (own.count() > 0) source->leave_out(std::move(own));
+  }
+  report_.copies = copies_ = copies.count();
+  if (copies_ > 0)
+    log::info(options_.section, ": ", counted(copies_, "row"), copies_ == 1 ? " is a copy" : " are copies",
+              " of earlier ones and ", copies_ == 1 ? "is" : "are", " left out");
+  const std::vector<uint64_t>& words = copies.words();
+  return "copies " + files::sha256({reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t)}) +
+         "\n";
 }
 
 ExampleStream::~ExampleStream() = default;  // the workers are stopped and joined first, because they come last

@@ -35,7 +35,10 @@ class ExampleStream {
   void announce(std::span<const int64_t> rows, bool anew);
   RowOrigin origin(int64_t row);
   const DatasetReport& report() const { return report_; }
-  void forget_report() { report_ = {}; }
+  void forget_report() {
+    report_ = {};
+    report_.copies = copies_;
+  }
 
  private:
   // A row that was announced.
@@ -46,6 +49,7 @@ class ExampleStream {
     std::exception_ptr failure;
   };
   bool shuffles_rows() const;
+  std::string leave_out_copies(std::string description, int64_t threads);
   std::pair<NumberedRows*, int64_t> place_of(int64_t row) const;
   void work(const std::stop_token& stop);
   std::optional<PreparedRow> take(int64_t row);
@@ -59,6 +63,7 @@ class ExampleStream {
   std::vector<Windows> windows_;
   std::string windows_text_, fingerprint_;
   DatasetReport report_;
+  int64_t copies_ = 0;  // that are left out
 
   std::mutex mutex_;
   std::condition_variable_any announced_;

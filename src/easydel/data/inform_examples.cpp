@@ -109,9 +109,9 @@ class InformExamples {
     report_.special.insert(one.prepared.special.begin(), one.prepared.special.end());
     without_prompt_ += row.prompt_is_shared;
     unused_texts_.insert(row.unused_texts.begin(), row.unused_texts.end());
-    for (Example& example : one.prepared.further) further_.push_back({std::move(example), row.where});
+    for (Example& example : one.prepared.further) further_.push_back({std::move(example), row.where, row_});
     if (one.prepared.example)
-      add(std::move(*one.prepared.example), row.where);
+      add(std::move(*one.prepared.example), row.where, row_);
     else if (one.prepared.too_long)
       ++report_.too_long;
     else if (one.prepared.learns_nothing())
@@ -119,18 +119,18 @@ class InformExamples {
     if (taken_ % rows_before_further == 0) add_further();
   }
 
-  void add(Example example, const std::string& where) {
+  void add(Example example, const std::string& where, int64_t number) {
     if (options_.keep_origins) {
       const auto row = int64_t(origins_.size());
       example.set({row_column, Column::Per::sequence, std::vector<int64_t>(example.lengths.size(), row)});
       origins_.push_back({index_, where});
     }
-    target_.add(example, row_);
+    target_.add(example, number);
     ++examples_;
   }
 
   void add_further() {
-    for (Further& one : further_) add(std::move(one.example), one.where);
+    for (Further& one : further_) add(std::move(one.example), one.where, one.row);
     further_.clear();
   }
 
@@ -172,6 +172,7 @@ class InformExamples {
   struct Further {
     Example example;
     std::string where;
+    int64_t row;
   };
   std::vector<Further> further_;  // of the last rows
   std::set<std::string> kinds_;

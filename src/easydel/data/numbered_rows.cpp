@@ -1,10 +1,12 @@
 #include "easydel/data/numbered_rows.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/names.h"
+#include "easydel/data/row_words.h"
 
 namespace easydel::data {
 namespace {
@@ -65,21 +67,81 @@ void NumberedRows::add_inform(const DatasetOptions& options, size_t inform, RowI
       before += own;
       if (piece.rows <= 0) continue;
       left -= piece.rows;
-      piece.begin = size_;
-      size_ += piece.rows;
+      piece.begin = all_rows_;
+      all_rows_ += piece.rows;
       pieces_.push_back(std::move(piece));
     }
   }
 }
 
+void NumberedRows::leave_out(RowSet rows) {
+  check(rows.size() == all_rows_, "a set of other rows");
+  kept_.emplace(std::move(rows));
+}
+
 void NumberedRows::keep(const Windows& windows) {
-  const int64_t blocks = (size_ + block_rows_ - 1) / block_rows_, count = WindowedOrder::windows_of(size_, windows);
+  const int64_t blocks = (size() + block_rows_ - 1) / block_rows_, count = WindowedOrder::windows_of(size(), windows);
+  const int64_t in_window = (blocks + count - 1) / count;
   // Those of two windows, because rows of the next one are read ahead.
-  kept_blocks_ = size_t(2 * ((blocks + count - 1) / count) + 2);
+  kept_blocks_ = size_t(2 * in_window + 2);
+  if (!kept_ || blocks == 0) return;
+  // A block of rows that are left is read as the blocks of all rows that it lies in.
+  int64_t number = 0, last = -1, read = 0, most = 0, of_block = 0;
+  for (int64_t row = 0; row < all_rows_; ++row) {
+    if (!kept_->has(row)) continue;
+    if (number++ % block_rows_ == 0) last = -1, of_block = 0;
+    if (row / block_rows_ == last) continue;
+    last = row / block_rows_;
+    ++read, most = std::max(most, ++of_block);
+  }
+  kept_blocks_ = size_t(2 * ((read * in_window + blocks - 1) / blocks) + 2 + most);
+}
+
+void NumberedRows::digest_words(int64_t threads, const std::function<void(std::optional<uint64_t>)>& sink) const {
+  constexpr int64_t blocks_of_thread = 4;  // at a time
+  const int64_t blocks = (all_rows_ + block_rows_ - 1) / block_rows_;
+  std::vector<std::vector<std::optional<uint64_t>>> digests(size_t(std::max<int64_t>(1, threads) * blocks_of_thread));
+  std::vector<std::exception_ptr> failures(digests.size());
+  for (int64_t first = 0; first < blocks; first += int64_t(digests.size())) {
+    const auto count = size_t(std::min(blocks - first, int64_t(digests.size())));
+    const auto work = [&](size_t begin) {
+      for (size_t i = begin; i < count; i += size_t(std::max<int64_t>(1, threads))) try {
+          Block block;
+          read_block(first + int64_t(i), block);
+          digests[i].clear();
+          for (const ReadRow& read : block.rows) digests[i].push_back(digest_of(read));
+        } catch (...) {
+          failures[i] = std::current_exception();
+        }
+    };
+    std::vector<std::jthread> team;
+    for (int64_t t = 1; t < threads; ++t) team.emplace_back(work, size_t(t));
+    work(0);
+    team.clear();
+    for (size_t i = 0; i < count; ++i) {
+      if (failures[i]) std::rethrow_exception(failures[i]);
+      for (const std::optional<uint64_t>& digest : digests[i]) sink(digest);
+    }
+  }
+}
+
+std::optional<TypedRow> NumberedRows::typed(const ReadRow& read) const {
+  const std::lock_guard lock(steps_);
+  return read.piece->reader->typed(read.row, read.piece->file);
+}
+
+std::optional<uint64_t> NumberedRows::digest_of(const ReadRow& read) const {
+  if (read.error) return std::nullopt;
+  try {
+    const std::optional<TypedRow> row = typed(read);
+    return row ? std::optional(digest_of_words(*row)) : std::nullopt;
+  } catch (const UserError&) {  // told when the row is used
+    return std::nullopt;
+  }
 }
 
 const NumberedRows::Piece& NumberedRows::piece_of(int64_t row) const {
-  check(row >= 0 && row < size_, "row ", row, " of ", size_);
+  check(row >= 0 && row < all_rows_, "row ", row, " of ", all_rows_);
   return *std::prev(std::ranges::upper_bound(pieces_, row, {}, &Piece::begin));
 }
 
@@ -104,17 +166,20 @@ void NumberedRows::read_piece(const Piece& piece, int64_t first, int64_t count, 
 }
 
 void NumberedRows::read_block(int64_t number, Block& out) const {
-  const int64_t end = std::min(size_, (number + 1) * block_rows_);
+  const int64_t end = std::min(all_rows_, (number + 1) * block_rows_);
   for (int64_t row = number * block_rows_; row < end;) {
     const Piece& piece = piece_of(row);
     const int64_t count = std::min(end, piece.begin + piece.rows) - row;
     read_piece(piece, piece.first + row - piece.begin, count, out.rows);
     row += count;
   }
+  const int64_t begin = number * block_rows_;
+  for (size_t i = 0; kept_ && i < out.rows.size(); ++i)
+    if (!kept_->has(begin + int64_t(i))) out.rows[i].row = {};  // its memory
 }
 
 std::shared_ptr<const NumberedRows::Block> NumberedRows::block_of(int64_t row) {
-  check(row >= 0 && row < size_, "row ", row, " of ", size_);
+  check(row >= 0 && row < all_rows_, "row ", row, " of ", all_rows_);
   const int64_t number = row / block_rows_;
   std::unique_lock lock(blocks_mutex_);
   const auto found = blocks_.find(number);
@@ -145,19 +210,16 @@ std::shared_ptr<const NumberedRows::Block> NumberedRows::block_of(int64_t row) {
 }
 
 std::optional<PreparedRow> NumberedRows::at(int64_t row) {
-  const std::shared_ptr<const Block> rows = block_of(row);
-  const ReadRow& read = rows->rows[size_t(row % block_rows_)];
+  row = number_in_files(row);
+  const std::shared_ptr<const Block> block = block_of(row);
+  const ReadRow& read = row_in(*block, row);
   PreparedRow out;
   out.error = read.error;
   if (out.error) return out;
   try {
-    std::optional<TypedRow> typed;
-    {
-      const std::lock_guard lock(steps_);
-      typed = read.piece->reader->typed(read.row, read.piece->file);
-    }
-    if (!typed) return std::nullopt;
-    out.row = std::move(*typed);
+    std::optional<TypedRow> row_of_steps = typed(read);
+    if (!row_of_steps) return std::nullopt;
+    out.row = std::move(*row_of_steps);
     out.prepared = prepare_(out.row);
   } catch (const UserError& error) {
     out.error = std::make_shared<const UserError>(error);
@@ -166,8 +228,9 @@ std::optional<PreparedRow> NumberedRows::at(int64_t row) {
 }
 
 RowOrigin NumberedRows::origin(int64_t row) {
-  const std::shared_ptr<const Block> rows = block_of(row);
-  const ReadRow& read = rows->rows[size_t(row % block_rows_)];
+  row = number_in_files(row);
+  const std::shared_ptr<const Block> block = block_of(row);
+  const ReadRow& read = row_in(*block, row);
   return {read.piece->inform, read.error ? read.error->where : read.row.where};
 }
 
@@ -181,6 +244,14 @@ void NumberedRows::add_to(std::string& description) const {
       digest = files::sha256(places);
     }
     description += str(piece.inform, " ", piece.source->name, " ", piece.first, " ", piece.rows, " ", digest, "\n");
+  }
+}
+
+void NumberedRows::add_files_to(std::string& description) const {
+  for (const Piece& piece : pieces_) {
+    const files::Stamp& stamp = piece.index->stamp;
+    description += str(piece.file.filename().string(), " ", stamp.device, " ", stamp.inode, " ", stamp.bytes, " ",
+                       stamp.changed, "\n");
   }
 }
 

@@ -18,6 +18,7 @@
 #include "easydel/data/inform_examples.h"
 #include "easydel/data/inform_reader.h"
 #include "easydel/data/row_function.h"
+#include "easydel/data/stored_origins.h"
 #include "easydel/data/token_shard.h"
 #include "easydel/hub/settings.h"
 
@@ -26,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t store_version = 2;  // of the files, and of what the program makes of rows
+constexpr int64_t store_version = 3;  // of the files, and of what the program makes of rows
 constexpr const char* store_name = "store.json";
 constexpr const char* used_name = "used";
 constexpr const char* digests_name = "digests.json";
@@ -177,8 +178,29 @@ class ShardWriter final : public ExampleTarget {
              " removes it, and the next run builds it again");
 }
 
+// A shard's block whose examples have their numbers, from `first` on, in the column of origins.
+void add_numbered(TokenShard shard, int64_t first, ExampleBlocks& examples) {
+  struct Numbered {
+    std::shared_ptr<const void> shard;
+    std::vector<int64_t> numbers;
+    std::vector<uint8_t> present;
+  };
+  auto owner = std::make_shared<Numbered>();
+  const int64_t size = shard.block.size();
+  for (int64_t i = 0; i < size; ++i)
+    owner->numbers.insert(owner->numbers.end(),
+                          shard.block.sequence_offsets[size_t(i) + 1] - shard.block.sequence_offsets[size_t(i)],
+                          first + i);
+  owner->present.assign(size_t(size), 1);
+  owner->shard = std::move(shard.owner);
+  shard.block.columns.push_back(
+      {row_column, Column::Per::sequence, std::span<const int64_t>(owner->numbers), owner->present});
+  examples.add(std::move(shard.block), owner);
+}
+
 // The examples of a whole store.
-ReadExamples open_store(const fs::path& folder, const std::string& key, FileDigests& digests) {
+ReadExamples open_store(const fs::path& folder, const DatasetOptions& options, const std::string& key,
+                        FileDigests& digests) {
   Value store;
   try {
     store = parse_json(files::read(folder / store_name));
@@ -192,6 +214,7 @@ ReadExamples open_store(const fs::path& folder, const std::string& key, FileDige
     refuse_store(folder, "store.json is of another version");
   if (own->scalar != key) refuse_store(folder, "store.json has another key");
   ReadExamples out;
+  std::vector<int64_t> rows;
   for (const auto& [name, entry] : shards->entries) {
     const fs::path file = folder / name;
     if (!files::is_file(file)) refuse_store(folder, name + " is missing");
@@ -199,11 +222,18 @@ ReadExamples open_store(const fs::path& folder, const std::string& key, FileDige
     if (!sha256 || digests.of(file) != sha256->scalar)
       refuse_store(folder, name + " is not what was written (its hash is different)");
     TokenShard shard = open_token_shard(file);
-    out.examples.add(std::move(shard.block), std::move(shard.owner));
+    if (options.keep_origins) {
+      rows.insert(rows.end(), shard.rows.begin(), shard.rows.end());
+      add_numbered(std::move(shard), out.examples.size(), out.examples);
+    } else {
+      out.examples.add(std::move(shard.block), std::move(shard.owner));
+    }
   }
   if (out.examples.size() != number_in(store, "examples")) refuse_store(folder, "it has another number of examples");
   out.examples.set_digest(digest->scalar);
   for (const Value& size : sizes->items) out.sizes.push_back(size.as_int().value_or(0));
+  if (options.keep_origins)
+    out.stored_origins = std::make_shared<const StoredOrigins>(options, out.sizes, std::move(rows));
   out.report = report_of(*report);
   unless_it_fails([&] { files::write(folder / used_name, ""); });
   return out;
@@ -311,7 +341,7 @@ std::string store_key(const DatasetOptions& options) {
 }
 
 std::optional<ReadExamples> read_through_store(const DatasetOptions& options, const Prepare& prepare) {
-  if (!options.store || options.keep_origins) return std::nullopt;
+  if (!options.store) return std::nullopt;
   const std::vector<fs::path> inputs = inputs_of(options);
   int64_t bytes = 0;
   for (const fs::path& file : inputs) bytes += int64_t(files::size(file));
@@ -319,11 +349,12 @@ std::optional<ReadExamples> read_through_store(const DatasetOptions& options, co
   FileDigests digests(options.store->cache / digests_name);
   const std::string key = key_of(options, digests);
   const fs::path folder = options.store->cache / key;
+  if (options.keep_origins && !files::is_file(folder / store_name)) return std::nullopt;
   if (const auto lock = wait_for(folder)) {
     build_store(folder, key, options, prepare, inputs, digests);
     if (options.store->limit) limit_cache(options.store->cache, *options.store->limit, folder);
   }
-  ReadExamples out = open_store(folder, key, digests);
+  ReadExamples out = open_store(folder, options, key, digests);
   unless_it_fails([&] { digests.save(); });
   log::info(options.section, ": ", counted(out.examples.size(), "example"), " out of the token store ",
             folder.string());

@@ -22,7 +22,7 @@ std::string store_key(const DatasetOptions& options);
 
 // The examples of the options' informs from their store. It is built if it is not there; a build that was interrupted
 // goes on after its last whole shard. If another process builds it, this one waits. nullopt: the options ask for no
-// store, or there is less input than they want one for.
+// store, or there is less input than they want one for, or it is not there and origins are to be kept.
 // UserError as Dataset::build; the store is broken; an input file changed while it was read; the disk is full.
 std::optional<ReadExamples> read_through_store(const DatasetOptions& options, const Prepare& prepare);
 
