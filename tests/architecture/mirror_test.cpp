@@ -38,7 +38,7 @@ const std::map<std::string, std::string>& covered_elsewhere() {
       {"data/file_digests.cpp", "data/token_store_test.cpp"},
       {"data/inform_examples.cpp", "data/token_store_test.cpp"},
       {"data/token_shard.cpp", "data/token_store_test.cpp"},
-      {"train/store_settings.cpp", "cli/data_test.cpp"},
+      {"train/row_notes.cpp", "train/row_mistakes_test.cpp"},
       // Formats are small, and one test compares them.
       {"data/format_alpaca.cpp", "data/row_formats_test.cpp"},
       {"data/format_dolly.cpp", "data/row_formats_test.cpp"},

@@ -293,6 +293,52 @@ TEST_F(DataCommands, PrepareBuildsAStoreAndCacheListsIt) {
             "tokenization.keep_in_memory out\n");
 }
 
+// Without tokenizing: what the store says is shown, even where it is wrong.
+TEST_F(DataCommands, OrderAndShowUseAStoreThatIsThere) {
+  run(", cache_dir: cache, cache_min_bytes: 1");
+  const auto order = [&](const std::string& key) { return data({"order", "--steps", "1..4", "--set", key}).out; };
+  const auto shown = [&](const std::string& key) {
+    return data({"show", "--epoch", "1", "--count", "3", "--json", "--set", key}).out;
+  };
+  const std::string memory = "mixture.streaming=false", store = "mixture.streaming=true";
+  const std::string steps = order(memory), rows = shown(memory);
+  EXPECT_EQ(std::ranges::count(steps, '\n'), 6) << steps;
+  EXPECT_EQ(order(store), steps);
+  EXPECT_EQ(test::run_program({"data", "cache", "--cache-dir", "cache"}, {.folder = folder_.path()}).out,
+            "no token stores in cache\n")
+      << "what is not there is not built";
+  EXPECT_EQ(data({"prepare"}).status, 0);
+  EXPECT_EQ(order(store), steps);
+  EXPECT_EQ(shown(store), rows);
+  // A broken store is refused, so it is used.
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "cache"))
+    if (entry.path().filename() == "tokens-00000.safetensors") test::write_file(entry.path(), "x");
+  for (const auto& words : {std::vector<std::string>{"order", "--steps", "1"}, {"show", "--epoch", "0"}}) {
+    const test::Ran ran = data(words);
+    EXPECT_EQ(ran.status, 2);
+    EXPECT_NE(ran.err.find("the token store is broken"), std::string::npos) << ran.err;
+  }
+}
+
+TEST_F(DataCommands, ShowTellsOfARowThatAStreamLeavesOut) {
+  test::write_file(folder_ / "rows.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n{\"text\": \"c\"}\n");
+  test::write_file(
+      folder_ / "run.yaml",
+      "model: {name_or_path: model}\nmixture: {informs: [{data_files: rows.jsonl, filter: \"{{ text != "
+      "'b' }}\"}], enable_caching: false, cache_dir: cache, cache_min_bytes: 1}\ntrainer: {save_directory: "
+      "out, total_batch_size: 2, max_length: 16, shuffle_train_dataset: false}\n");
+  const test::Ran all = data({"show", "--epoch", "0", "--count", "3", "--tokens"});
+  EXPECT_EQ(all.status, 0) << all.err;
+  EXPECT_NE(all.out.find("rows.jsonl:1"), std::string::npos) << all.out;
+  EXPECT_EQ(all.out.find("rows.jsonl:2"), std::string::npos) << all.out;
+  EXPECT_NE(all.out.find("rows.jsonl:3"), std::string::npos) << all.out;
+  EXPECT_EQ(
+      data({"show", "--epoch", "0", "--row", "1"}).err,
+      "rows.jsonl:2: training leaves the row out: it has nothing to learn, or the mixture's keys drop it\n    give "
+      "another number; `easydel data order` prints the rows of each update\n");
+  EXPECT_EQ(data({"order", "--steps", "1..2"}).out, "1\trows\trows.jsonl:1\n2\trows\trows.jsonl:3\n");
+}
+
 TEST_F(DataCommands, AFolderGivesTheRowsOfItsSplitsInSlices) {
   for (const char* split : {"train", "validation"})
     test::write_file(folder_ / "rows" / (std::string(split) + ".jsonl"),

@@ -16,6 +16,8 @@ Prepared bytes_or_error(const TypedRow& row) {
   const std::vector<int32_t> ids(text.begin(), text.begin() + long(std::min<size_t>(text.size(), 8)));
   out.cut_tokens = int64_t(text.size() - ids.size());
   if (text.starts_with("merges")) out.mistakes.add(RowMistake::merged_prompt);
+  if (text.starts_with("open")) out.mistakes.add(RowMistake::open_answer);
+  if (text.starts_with("masked")) out.mistakes.add(RowMistake::masked_answer);
   if (!text.empty()) out.example.emplace().add_sequence(ids);
   return out;
 }
@@ -64,14 +66,21 @@ TEST_F(CheckedData, EveryBadRowIsFoundAndGrouped) {
 }
 
 TEST_F(CheckedData, ARowThatIsTrainedAllTheSameIsAWarning) {
-  add("a.jsonl", "{\"text\": \"good\"}\n{\"text\": \"merges\"}\n{\"text\": \"broken\"}\n");
+  add("a.jsonl",
+      "{\"text\": \"good\"}\n{\"text\": \"merges\"}\n{\"text\": \"broken\"}\n{\"text\": \"open\"}\n{\"text\": "
+      "\"masked\"}\n");
   const CheckedRows found = checked();
   EXPECT_EQ(found.bad, 1);
-  EXPECT_EQ(found.warnings, 1);
-  ASSERT_EQ(found.groups.size(), 2u);
+  EXPECT_EQ(found.warnings, 3);
+  ASSERT_EQ(found.groups.size(), 4u);
   EXPECT_TRUE(found.groups[0].warning);
   EXPECT_FALSE(found.groups[1].warning);
+  EXPECT_TRUE(found.groups[2].warning);
+  EXPECT_TRUE(found.groups[3].warning);
   EXPECT_TRUE(all_[0].warning);
+  EXPECT_EQ(all_[2].problem,
+            "an answer that is learned does not end in a stop token, so the model does not learn to stop there");
+  EXPECT_EQ(all_[3].problem, "nothing is learned of one of the answers");
 }
 
 TEST_F(CheckedData, AFileThatBreaksOffIsOneBadRowAndTheNextIsRead) {

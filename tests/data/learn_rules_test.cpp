@@ -89,6 +89,53 @@ TEST_F(Learned, MarksOfParts) {
   EXPECT_EQ(learned(parts, std::nullopt, true), "right</s> \n");
 }
 
+TEST_F(Learned, APartIsFoundWhereItIsNotWhereItsTextOccursFirst) {
+  const char* const parts =
+      R"({"messages": [{"role": "user", "content": "two"}, {"role": "assistant", "content":
+          [{"type": "text", "text": "right "}, {"type": "text", "text": "right", "train": false}]}]})";
+  EXPECT_EQ(learned(parts, std::nullopt, true), "right |</s> \n");
+  // All of the conversation is learned, and the header of the turn has the part's text, too.
+  const char* const header =
+      R"({"messages": [{"role": "user", "content": "two"}, {"role": "assistant", "content":
+          [{"type": "text", "text": "assistant", "train": false}, {"type": "text", "text": " five"}]}]})";
+  EXPECT_EQ(learned(header, std::nullopt, false), "<s> user\ntwo</s> \n<s> assistant\n| five</s> \n");
+}
+
+TEST_F(Learned, TurnsOfWhichNothingIsLearnedAreNoted) {
+  const auto masks = [&](const std::string& json, std::optional<LearnRules> rules) {
+    TypedRow row = typed({parse_json(json), "rows.jsonl:7"}, {});
+    if (rules) row.learn = std::make_shared<const LearnRules>(*rules);
+    EncoderOptions options;
+    options.assistant_mask = !rules;
+    return Encoder(tokenizer_, options).encode(row).masks_answer;
+  };
+  const std::string silent = test::replaced(talk, "three", "");
+  LearnRules bare;
+  bare.eos = TrainOnEos::none;
+  EXPECT_FALSE(masks(talk, std::nullopt) || masks(talk, bare));
+  EXPECT_FALSE(masks(silent, std::nullopt) || masks(silent, LearnRules())) << "its end token is learned";
+  EXPECT_TRUE(masks(silent, bare));
+  const std::string asked = test::replaced(talk, "\"content\": \"three\"", "\"content\": \"three\", \"weight\": 0");
+  EXPECT_FALSE(masks(asked, bare)) << "the user's own words";
+  // As a completion: what the prompt says is not learned anyway.
+  const std::string answer =
+      R"({"prompt": [{"role": "user", "content": "a"}, {"role": "assistant", "content": ""},
+          {"role": "user", "content": "b"}], "completion": [{"role": "assistant", "content": "c"}]})";
+  EXPECT_FALSE(masks(answer, bare));
+  // Without rules, where the template marks the assistant's text alone.
+  const auto marked = text::Tokenizer::load(
+      test::test_data("models/stories260K-chat"),
+      "{% for m in messages %}{{ m.role }}: {% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% "
+      "endgeneration %}{% else %}{{ m.content }}{% endif %}</s>{% endfor %}");
+  const auto masks_span = [&](const std::string& json) {
+    EncoderOptions options;
+    options.assistant_mask = true;
+    return Encoder(marked, options).encode(typed({parse_json(json), "rows.jsonl:7"}, {})).masks_answer;
+  };
+  EXPECT_FALSE(masks_span(talk));
+  EXPECT_TRUE(masks_span(silent));
+}
+
 TEST_F(Learned, MarksThatAreNoneAreRefused) {
   const auto told = [&](const std::string& mark) {
     return test::refusal(

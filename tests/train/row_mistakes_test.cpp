@@ -25,9 +25,8 @@ class Mistakes : public testing::Test {
   }
   data::RunData data(const std::string& rows, const std::string& trainer) {
     const TrainerParts made = parts(rows, trainer);
-    data::RunData out = run_data(made.trainer, made.mixture, made.tokenizer, made.model->vocabulary());
-    out.end_tokens = end_tokens(made.model->folder(), *made.tokenizer);
-    return out;
+    return run_data(made.trainer, made.mixture, made.tokenizer, made.model->vocabulary(), made.model->task(),
+                    end_tokens(made.model->folder(), *made.tokenizer));
   }
   std::vector<std::string> lines(const std::string& rows, const std::string& trainer) {
     const test::LogLines log;
@@ -142,6 +141,56 @@ TEST_F(Mistakes, AnEndTokenThatNoRowLearns) {
   EXPECT_EQ(
       data::statistics_of(data(rows, "{trainer_type: sft, max_length: 5, truncation_mode: keep_start}")).never_stops,
       never);
+}
+
+// Conversations whose template does, does not, or only at the end writes the end token.
+TEST_F(Mistakes, AnswersThatDoNotEndInAStopToken) {
+  const auto turns = [](const std::string& end) {
+    return "{% for m in messages %}{% if m.role == 'assistant' %}A: {% generation %}{{ m.content }}" + end +
+           "{% endgeneration %}\n{% else %}Q: {{ m.content }}\n{% endif %}{% endfor %}";
+  };
+  const std::string talk =
+      R"({"messages": [{"role": "user", "content": "Once"}, {"role": "assistant", "content": "upon"},
+          {"role": "user", "content": "a"}, {"role": "assistant", "content": "time"}]})";
+  std::string one_line = talk;
+  std::erase(one_line, '\n');
+  const std::string rows = one_line + "\n" + test::replaced(one_line, "upon", "") + "\n";
+  const auto told = [&](const std::string& end, const std::string& trainer) {
+    const test::LogLines log;
+    TrainerParts made = parts(rows, trainer);
+    made.tokenizer = text::Tokenizer::load(test::test_data("models/stories260K-chat"), turns(end));
+    const data::InformStatistics found =
+        data::statistics_of(run_data(made.trainer, made.mixture, made.tokenizer, made.model->vocabulary(),
+                                     made.model->task(), end_tokens(made.model->folder(), *made.tokenizer)))
+            .informs.at(0);
+    std::vector<std::string> out;
+    for (const std::string& line : found.mistakes.lines(found.rows))
+      out.push_back(test::replaced(line, folder_.path().string() + "/", ""));
+    return out;
+  };
+  const std::string assistant = "{trainer_type: sft, assistant_only_loss: true}";
+  const std::string open = "2 of 2 rows have answers that do not end in a stop token; the first is rows.jsonl:1";
+  const std::string masked = "1 of 2 rows has an answer of which nothing is learned: rows.jsonl:2";
+  EXPECT_EQ(told("</s>", assistant), Lines{});
+  EXPECT_EQ(told("</s> \n", assistant), Lines{}) << "blanks after it do not matter";
+  EXPECT_EQ(told("", assistant), (Lines{open, masked}));
+  EXPECT_EQ(told("{% if loop.last %}</s>{% endif %}", assistant),
+            (Lines{"1 of 2 rows has an answer that does not end in a stop token: rows.jsonl:1", masked}));
+  EXPECT_EQ(told("{% if loop.last %}</s>{% endif %}", "{trainer_type: sft}"), Lines{}) << "only its end counts";
+  EXPECT_EQ(told("", "{trainer_type: sft}"), Lines{open});
+  // What a limit of length takes is told as such.
+  EXPECT_EQ(told("</s>", "{trainer_type: sft, assistant_only_loss: true, max_length: 16, truncation_mode: keep_start}"),
+            (Lines{"2 of 2 rows lose a part of their answers to a limit of length; the first is rows.jsonl:1"}));
+}
+
+// Pairs and completions have the end token that their method adds; eos_token may be another one.
+TEST_F(Mistakes, AnswersThatEndInAnotherToken) {
+  const std::string rows = "{\"prompt\": \"Once\", \"completion\": \" upon a time\"}\n";
+  EXPECT_EQ(lines(rows, "{trainer_type: sft}"), Lines{});
+  EXPECT_EQ(lines(rows, "{trainer_type: sft, eos_token: '<unk>'}"),
+            Lines{"1 of 1 row has an answer that does not end in a stop token: rows.jsonl:1"});
+  EXPECT_EQ(lines("{\"text\": \"Once\"}\n", "{trainer_type: sft, eos_token: '<unk>'}"), Lines{})
+      << "a text is not an answer";
 }
 
 TEST_F(Mistakes, GroupsThatCanOnlyBeEqual) {

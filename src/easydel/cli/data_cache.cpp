@@ -16,6 +16,9 @@ int run_data_prepare(const DataCommand& command) {
   if (!data.training) refuse("mixture.informs", "there is no data to train on", "give an inform with split: train");
   for (std::optional<data::DatasetOptions> options : {data.training, data.evaluation}) {
     if (!options) continue;
+    if (!data.not_stored.empty())
+      refuse("mixture", "the run keeps its tokens in memory, because " + data.not_stored,
+             "run it without `easydel data prepare`");
     if (!options->store)
       refuse("mixture", "the run keeps its tokens in memory",
              "set enable_caching: true and streaming: true, and leave tokenization.keep_in_memory out");

@@ -1,5 +1,6 @@
 #include "easydel/data/check_rows.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -29,9 +30,12 @@ std::string form_of(const std::string& problem) {
   return out;
 }
 
-// What a limit of length cuts is a problem of its own. Prompts that merge with their answers are trained.
+// What a limit of length cuts is a problem of its own.
 constexpr std::array checked_mistakes{RowMistake::nothing_learned, RowMistake::equal_answers, RowMistake::equal_tokens,
-                                      RowMistake::merged_prompt, RowMistake::equal_group};
+                                      RowMistake::merged_prompt,   RowMistake::equal_group,   RowMistake::open_answer,
+                                      RowMistake::masked_answer};
+// Rows with these are trained as they are.
+constexpr std::array warned_mistakes{RowMistake::merged_prompt, RowMistake::open_answer, RowMistake::masked_answer};
 
 class Groups {
  public:
@@ -79,7 +83,8 @@ class Groups {
     const RowMistakes mistakes = row.prepared.all_mistakes();
     for (const RowMistake mistake : checked_mistakes)
       if (const MistakeText text = text_of(mistake); mistakes.has(mistake))
-        add({inform, row.row.where, text.problem, text.remedy, mistake == RowMistake::merged_prompt});
+        add({inform, row.row.where, text.problem, text.remedy,
+             std::ranges::find(warned_mistakes, mistake) != warned_mistakes.end()});
   }
 
   const std::function<void(const BadRow&)>& each_;

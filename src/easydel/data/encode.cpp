@@ -1,6 +1,7 @@
 #include "easydel/data/encode.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
@@ -81,6 +82,9 @@ Encoded Encoder::conversation(const Value& messages, const TypedRow& row, bool g
     text::RenderedChat rendered = renderer.with_mask(messages, options);
     out.ids = std::move(rendered.ids);
     out.assistant = std::move(rendered.assistant_mask);
+    out.masks_answer = std::ranges::count_if(rendered.assistant_spans, [](auto& span) {
+                         return span.first < span.second;
+                       }) < std::ranges::count_if(messages.items, text::is_assistant);
   } catch (const UserError& error) {
     refuse(row.where, error.headline(), error.remedy);
   }
@@ -103,11 +107,14 @@ Encoded Encoder::learned_conversation(const Value& messages, const TypedRow& row
     return conversation(messages, row, false, options_.assistant_mask);
   const text::ChatRenderer& renderer = chat();
   return at_row([&]() -> Encoded {
-    const text::RenderedTurns turns =
-        renderer.with_turns(without_part_marks(messages), {row.tools, false, row.template_arguments});
+    const text::ChatOptions options{row.tools, false, row.template_arguments};
+    const text::RenderedTurns turns = renderer.with_turns(without_part_marks(messages), options);
     const bool only_turns = row.learn || options_.assistant_mask;
-    LearnedTokens learned = learned_tokens(messages, turns, row.learn ? *row.learn : LearnRules(), only_turns);
-    return {turns.ids, 0, std::move(learned.learn), std::move(learned.weights)};
+    LearnedTokens learned = learned_tokens(messages, turns, row.learn ? *row.learn : LearnRules(), only_turns,
+                                           [&](const Value& changed) { return renderer.text(changed, options); });
+    Encoded out{turns.ids, 0, std::move(learned.learn), std::move(learned.weights)};
+    out.masks_answer = learned.masks_turn;
+    return out;
   });
 }
 
@@ -149,6 +156,7 @@ Encoded Encoder::encode(const TypedRow& row) const {
       if (as_conversation(row)) {
         prompt = conversation(row.prompt, row, true, false).ids;
         out = learned_conversation(joined(row.prompt, row.completion), row);
+        out.masks_answer = false;  // what the prompt says is not an answer
       } else {
         prompt = plain(text_of_prompt(row));
         out.ids = plain(text_of_prompt(row) + ended(text_of(row.completion)));

@@ -31,6 +31,7 @@ struct Encoded {
   std::vector<uint8_t> assistant;  // empty, or a 1 for each token that the assistant says, or that is learned
   std::vector<float> weights;      // in the loss, for each token; empty: all 1
   bool merges = false;             // the prompt's last tokens are others once the answer follows, and left out
+  bool masks_answer = false;       // nothing is learned of one of the assistant's messages, though no mark says so
 };
 
 struct EncodedPair {

@@ -1,7 +1,6 @@
 #include "easydel/data/learn_rules.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 
@@ -9,15 +8,11 @@
 #include "easydel/text/assistant_spans.h"
 
 namespace easydel::data {
-namespace {
 
-constexpr std::array weight_names{"weight", "loss_weight"};
-
-// What a message or a part says: its weight, 0 for `train: false`; nothing: no mark.
 std::optional<double> mark_of(const Value& marked) {
   std::optional<double> out;
   if (!marked.is_map()) return out;
-  for (const char* name : weight_names) {
+  for (const char* name : {"weight", "loss_weight"}) {
     const Value* const value = marked.find(name);
     if (!value || value->is_null()) continue;
     out = value->as_double();
@@ -44,6 +39,8 @@ const std::string* text_of_part(const Value& part) {
   return text && text->is_text() ? &text->scalar : nullptr;
 }
 
+namespace {
+
 bool has_marked_parts(const Value& message) {
   const Value* const parts = parts_of(message);
   return parts && std::ranges::any_of(parts->items, [](const Value& part) { return mark_of(part).has_value(); });
@@ -57,14 +54,15 @@ bool is_learned_role(const Value& message, const LearnRules& rules) {
 
 class Masks {
  public:
-  Masks(const Value& messages, const text::RenderedTurns& turns, const LearnRules& rules)
-      : messages_(messages), turns_(turns), rules_(rules) {
+  Masks(const Value& messages, const text::RenderedTurns& turns, const LearnRules& rules, const RenderText& render)
+      : messages_(messages), turns_(turns), rules_(rules), render_(render) {
     out_.learn.assign(turns.ids.size(), 0);
   }
 
   LearnedTokens masks(bool only_turns) {
     if (!only_turns) std::ranges::fill(out_.learn, uint8_t{1});
     const std::vector<size_t> learned = learned_turns();
+    std::vector<size_t> with_parts;
     for (size_t i = 0; i < messages_.items.size(); ++i) {
       const Value& message = messages_.items[i];
       const bool is_learned = std::ranges::find(learned, i) != learned.end();
@@ -72,9 +70,10 @@ class Masks {
       if (only_turns && is_learned) learn_turn(i);
       // A mark that says yes is about a turn that could be learned; one that says no is about all of the message.
       if (mark && (is_learned || !only_turns)) weigh(only_turns ? own(i) : turn(i), *mark);
-      if (has_marked_parts(message) && (is_learned || !only_turns)) weigh_parts(i);
+      if (has_marked_parts(message) && (is_learned || !only_turns)) with_parts.push_back(i);
     }
-    if (only_turns) choose_ends(learned);
+    for (const PartPlace& place : part_places(messages_, turns_, with_parts, render_)) weigh_part(place);
+    if (only_turns) choose_ends(learned), note_masked(learned);
     for (size_t t = 0; t < out_.weights.size(); ++t)
       if (out_.weights[t] == 0) out_.learn[t] = 0;
     if (std::ranges::all_of(out_.weights, [](float weight) { return weight == 0 || weight == 1; }))
@@ -111,28 +110,19 @@ class Masks {
     for (const size_t t : tokens) out_.weights[t] = float(weight);
   }
 
-  // The parts' texts in their order within the message's text.
-  void weigh_parts(size_t message) {
-    const auto& [first, last] = turns_.characters.at(message);
-    int64_t at = first;
-    for (const Value& part : parts_of(messages_.items[message])->items) {
-      const std::string* const text = text_of_part(part);
-      if (!text || text->empty()) continue;
-      const auto found = turns_.find(*text, at, last);
-      if (!found)
-        refuse("messages", str("the template does not write the part '", text->substr(0, 40), "' as it is given"),
-               "its weight cannot be applied: mark the whole message instead");
-      const int64_t end = found->second;
-      if (const auto mark = mark_of(part)) {
-        Tokens tokens;
-        for (size_t t = 0; t < turns_.offsets.size(); ++t)
-          if (turns_.offsets[t].first < turns_.offsets[t].second && turns_.offsets[t].first >= found->first &&
-              turns_.offsets[t].first < end)
-            tokens.push_back(t);
-        weigh(tokens, *mark);
-      }
-      at = end;
-    }
+  void weigh_part(const PartPlace& place) {
+    Tokens tokens;
+    for (size_t t = 0; t < turns_.offsets.size(); ++t)
+      if (turns_.offsets[t].first < turns_.offsets[t].second && turns_.offsets[t].first >= place.begin &&
+          turns_.offsets[t].first < place.end)
+        tokens.push_back(t);
+    weigh(tokens, *mark_of(parts_of(messages_.items[place.message])->items[place.part]));
+  }
+
+  // Before weights are applied, which are the user's own words.
+  void note_masked(const std::vector<size_t>& learned) {
+    for (const size_t i : learned)
+      out_.masks_turn |= std::ranges::none_of(own(i), [&](size_t t) { return out_.learn[t] != 0; });
   }
 
   bool is_blank(size_t token) const {
@@ -174,6 +164,7 @@ class Masks {
   const Value& messages_;
   const text::RenderedTurns& turns_;
   const LearnRules& rules_;
+  const RenderText& render_;
   LearnedTokens out_;
 };
 
@@ -209,8 +200,8 @@ Value without_part_marks(const Value& messages) {
 }
 
 LearnedTokens learned_tokens(const Value& messages, const text::RenderedTurns& turns, const LearnRules& rules,
-                             bool only_turns) {
-  return Masks(messages, turns, rules).masks(only_turns);
+                             bool only_turns, const RenderText& render) {
+  return Masks(messages, turns, rules, render).masks(only_turns);
 }
 
 }  // namespace easydel::data

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "easydel/data/part_places.h"
 #include "easydel/text/render_chat.h"
 
 namespace easydel::data {
@@ -18,7 +20,13 @@ struct LearnRules {
   TrainOnEos eos = TrainOnEos::turn;
 };
 
-// Whether a message, or a part of its content, says `train`, `weight` or `loss_weight`.
+// What a message or a part of its content says by `train`, `weight` or `loss_weight`: its weight, 0 for `train: false`.
+// Nothing: it says none of them. UserError, without a place: it is not a boolean or a weight from 0.
+std::optional<double> mark_of(const Value& marked);
+const Value* parts_of(const Value& message);         // nullptr: its content is not a list of parts
+const std::string* text_of_part(const Value& part);  // nullptr: it is not a text
+
+// Whether a message, or a part of its content, says one of them.
 bool has_marks(const Value& messages);
 // Whether one of them says something else than that it is learned with weight 1. UserError, without a place: a mark is
 // not a boolean or a weight from 0.
@@ -29,12 +37,13 @@ Value without_part_marks(const Value& messages);
 struct LearnedTokens {
   std::vector<uint8_t> learn;  // for each token
   std::vector<float> weights;  // for each token; empty: all 1
+  bool masks_turn = false;     // nothing is learned of a turn that the rules learn, though no mark says so
 };
 
 // The learned tokens of a rendered conversation. `only_turns`: nothing but the roles' turns is learned; else all tokens
-// are, except those of messages that say no. UserError, without a place: a mark is not a boolean or a weight from 0, or
-// it cannot be proven where a marked part or a trained turn is.
+// are, except those of messages that say no. `render` is asked where marked parts are. UserError, without a place: a
+// mark is not a boolean or a weight from 0, or it cannot be proven where a marked part or a trained turn is.
 LearnedTokens learned_tokens(const Value& messages, const text::RenderedTurns& turns, const LearnRules& rules,
-                             bool only_turns);
+                             bool only_turns, const RenderText& render);
 
 }  // namespace easydel::data

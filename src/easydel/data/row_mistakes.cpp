@@ -63,7 +63,21 @@ constexpr std::array<Words, row_mistakes> all_words{
       "can only have completions of equal rewards",
       false,
       {"all completions of the row have the same reward, so there is nothing to prefer",
-       "give the row what its rewards read (such as the right answer), or drop it"}}}};
+       "give the row what its rewards read (such as the right answer), or drop it"}},
+     {open_answer,
+      "open_answer",
+      "has an answer that does not end in a stop token",
+      "have answers that do not end in a stop token",
+      false,
+      {"an answer that is learned does not end in a stop token, so the model does not learn to stop there",
+       "end each of the assistant's turns with a token that ends generation, in the chat template or in the row"}},
+     {masked_answer,
+      "masked_answer",
+      "has an answer of which nothing is learned",
+      "have answers of which nothing is learned",
+      false,
+      {"nothing is learned of one of the answers",
+       "give the answer a text; `easydel data show` shows what the chat template makes of it"}}}};
 
 }  // namespace
 

@@ -20,9 +20,11 @@ enum class RowMistake : uint8_t {
   equal_answers,    // chosen and rejected are the same
   equal_tokens,     // chosen and rejected differ, but what is learned of them does not
   merged_prompt,    // the prompt's last tokens are others once the answer follows
-  equal_group       // every completion of the prompt has the same reward
+  equal_group,      // every completion of the prompt has the same reward
+  open_answer,      // an answer that is learned does not end in a stop token
+  masked_answer     // nothing is learned of one of a conversation's answers, though no mark says so
 };
-inline constexpr size_t row_mistakes = 7;
+inline constexpr size_t row_mistakes = 9;
 
 // Those of one row.
 class RowMistakes {

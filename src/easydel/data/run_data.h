@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "easydel/data/dataset.h"
@@ -23,6 +24,7 @@ struct RunData {
   bool labels_are_shifted = true;  // Example::labels[i] is the token after token i, else token i itself
   bool packs = false;              // the method can pack rows
   std::optional<int64_t> max_length;
+  std::string not_stored;  // why they are not kept in a token store, whatever the mixture says; empty: they may
   std::vector<int32_t> end_tokens;  // that end an answer of the model; empty: it has none, or learns no texts
   int64_t examples_per_update = 1;
   std::optional<int64_t> max_steps_in_epoch;

@@ -31,7 +31,7 @@ class Registry {
   // A training method: its keys and facts (train::method_config<Keys>), and how it is built. UserError if the name is
   // taken.
   void add(const train::MethodConfig& method, std::unique_ptr<train::Method> (*build)(const train::Setting& setting)) {
-    train::register_method(method, build);
+    train::register_method(method, build, library_);
   }
   // A reward of sampled completions, for entries {type: plugin, function: name} of trainer.rewards. UserError if the
   // name is taken.

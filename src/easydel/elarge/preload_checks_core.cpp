@@ -67,16 +67,14 @@ train::FirstRows check_data(const Config& config, int64_t vocabulary, bool train
   return train::check_data(config.trainer, config.mixture, std::move(tokenizer), vocabulary);
 }
 
-data::RunData prepared_data(const Config& config, int64_t vocabulary) {
-  data::RunData out =
-      train::run_data(config.trainer, config.mixture,
-                      text::Tokenizer::load(tokenizer_of(config.model, "model"),
-                                            read_chat_template(config.model, "model"), added_tokens(config, true)),
-                      vocabulary);
+data::RunData prepared_data(const Config& config, const models::CheckedModel& model) {
+  auto tokenizer = text::Tokenizer::load(tokenizer_of(config.model, "model"), read_chat_template(config.model, "model"),
+                                         added_tokens(config, true));
+  std::vector<int32_t> ends;
   const train::MethodFacts& facts = config.trainer.facts();
-  if (facts.task == models::Task::causal_lm && !facts.samples && !facts.rows.has(data::RowKind::labelled))
-    out.end_tokens = train::end_tokens(folder_of(config.model, "model"), *out.tokenizer);
-  return out;
+  if (model.task == models::Task::causal_lm && facts.task == models::Task::causal_lm && !facts.samples)
+    ends = train::end_tokens(folder_of(config.model, "model"), *tokenizer);
+  return train::run_data(config.trainer, config.mixture, std::move(tokenizer), model.vocabulary, model.task, ends);
 }
 
 void check_memory(const Config& config, const models::CheckedModel& model,

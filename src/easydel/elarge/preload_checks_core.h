@@ -24,8 +24,8 @@ void check_fit(const Config& config, const models::CheckedModel& model, const mo
 // again, and log then what is worth knowing about them. Returns what is known of the rows.
 train::FirstRows check_data(const Config& config, int64_t vocabulary, bool trains);
 
-// The data as the run's method would prepare them, for a model of `vocabulary` tokens.
-data::RunData prepared_data(const Config& config, int64_t vocabulary);
+// The data as the run's method would prepare them, for this model.
+data::RunData prepared_data(const Config& config, const models::CheckedModel& model);
 
 // Refuses to train the model in `folder` if its weights, gradients, optimizer state and activations do not fit into the
 // memory that is free, cut over the ranks of `mesh`, beside the models that the method uses: `sides` are those that a

@@ -60,7 +60,7 @@ data::RunData run_data(const Config& config) {
   const models::CheckedModel model = models::check_model(
       folder_of(config.model, "model"), load_options(config, config.model, "model", true, collective::Team::alone()),
       ShardingConfig().mesh(1, 1));
-  return prepared_data(config, model.vocabulary);
+  return prepared_data(config, model);
 }
 
 }  // namespace easydel::elarge

@@ -179,11 +179,12 @@ RenderedChat ChatRenderer::with_mask(const Value& messages, const ChatOptions& o
   Rendering rendering = render(messages, options, !marks_);
   const Spans spans = spans_in(rendering, messages, options);
   Encoding encoding = tokenizer_->encode_full(rendering.text, std::nullopt, {.add_special_tokens = false});
-  RenderedChat out{std::move(rendering.text), std::move(encoding.ids), {}};
+  RenderedChat out{std::move(rendering.text), std::move(encoding.ids), {}, {}};
   out.assistant_mask.assign(out.ids.size(), 0);
   for (const auto& span : spans) {
     const auto [first, last] = tokens_in(encoding.offsets, span);
     for (size_t i = first; i < last; ++i) out.assistant_mask[i] = 1;
+    out.assistant_spans.emplace_back(first, last);
   }
   return out;
 }

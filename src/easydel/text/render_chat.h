@@ -27,6 +27,8 @@ struct RenderedChat {
   std::string text;
   std::vector<TokenId> ids;             // of the text, without the tokenizer's own BOS and EOS
   std::vector<uint8_t> assistant_mask;  // for each id: 1 if the assistant wrote it
+  // [first, last) ids of each part that the assistant wrote, empty ones too; a message may have several.
+  std::vector<std::pair<size_t, size_t>> assistant_spans;
 };
 
 // A rendered conversation with the message that each token belongs to. Positions are in characters.

@@ -92,6 +92,10 @@ struct AgenticMoshpitConfig {
   bool has_reference() const { return grpo.beta != 0; }
   bool judges_itself() const { return own.environment.has_value(); }
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return keys_after_examples_of<GrpoKeys, RolloutKeys, WindowKeys, ReferenceKeys>();
+  }
+
   static config::Section section() {
     return config::flat<&AgenticMoshpitConfig::own, &AgenticMoshpitConfig::grpo, &AgenticMoshpitConfig::rollouts,
                         &AgenticMoshpitConfig::window, &AgenticMoshpitConfig::reference>(

@@ -20,6 +20,8 @@ struct BaseTrainerConfig {
       .token_loss = true,
       .weighs = true};
 
+  static std::vector<std::string_view> keys_after_examples() { return names_of<&BaseTrainerConfig::mlm_probability>(); }
+
   static constexpr auto doc =
       "The loss of the model's own task (`model.task`, else that of its files), as transformers' Trainer has it: the "
       "next token, tokens that were masked, a class, several classes or numbers of a text, a class of each word, the "

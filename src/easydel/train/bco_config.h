@@ -22,6 +22,11 @@ struct BcoKeys {
   Value model_init_kwargs = {};
   Value ref_model_init_kwargs = {};
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&BcoKeys::beta, &BcoKeys::embedding_model, &BcoKeys::prompt_sample_size,
+                    &BcoKeys::min_density_ratio, &BcoKeys::max_density_ratio, &BcoKeys::precompute_ref_log_probs>();
+  }
+
   static constexpr auto doc = "The classifier.";
   template <class C>
   static constexpr auto fields() {
@@ -62,6 +67,8 @@ struct BcoConfig {
   static constexpr MethodFacts facts{.rows = {data::RowKind::unpaired, data::RowKind::preference},
                                      .reference = SideModelUse::optional,
                                      .saves = data::answer_columns};
+
+  static std::vector<std::string_view> keys_after_examples() { return keys_after_examples_of<BcoKeys, PairKeys>(); }
 
   static config::Section section() {
     return config::flat<&BcoConfig::own, &BcoConfig::pairs>("Binary classifier optimisation (arXiv:2404.04656).");

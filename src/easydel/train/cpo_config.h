@@ -24,6 +24,11 @@ struct CpoKeys {
   double simpo_gamma = 0.5;
   double alpha = 0;
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&CpoKeys::beta, &CpoKeys::label_smoothing, &CpoKeys::loss_type, &CpoKeys::cpo_alpha,
+                    &CpoKeys::simpo_gamma, &CpoKeys::alpha>();
+  }
+
   static constexpr auto doc = "The contrast.";
   template <class C>
   static constexpr auto fields() {
@@ -54,6 +59,8 @@ struct CpoConfig {
   PairKeys pairs;
 
   static constexpr MethodFacts facts{.rows = {data::RowKind::preference}, .saves = data::pair_columns};
+
+  static std::vector<std::string_view> keys_after_examples() { return keys_after_examples_of<CpoKeys, PairKeys>(); }
 
   static config::Section section() {
     return config::flat<&CpoConfig::own, &CpoConfig::pairs>(

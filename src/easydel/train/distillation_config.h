@@ -41,6 +41,15 @@ struct DistillationConfig {
       .saves = data::sequence_columns};
   DataKeys data_keys() const { return {.text_field = dataset_text_field}; }
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&DistillationConfig::temperature, &DistillationConfig::alpha,
+                    &DistillationConfig::hidden_state_loss_weight, &DistillationConfig::hidden_state_layers,
+                    &DistillationConfig::hidden_state_loss, &DistillationConfig::attention_loss_weight,
+                    &DistillationConfig::attention_layers, &DistillationConfig::attention_normalize,
+                    &DistillationConfig::logits_chunk_size, &DistillationConfig::beta,
+                    &DistillationConfig::disable_dropout>();
+  }
+
   static constexpr auto doc =
       "Distillation: learn a teacher's probabilities of each token (arXiv:1503.02531) in addition to the token itself.";
   template <class C>

@@ -94,6 +94,15 @@ struct DpoConfig {
       .rows = {data::RowKind::preference}, .reference = SideModelUse::optional, .saves = data::pair_columns};
   bool has_reference() const { return !reference_free; }
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&DpoConfig::beta, &DpoConfig::loss_type, &DpoConfig::loss_weights, &DpoConfig::label_smoothing,
+                    &DpoConfig::conservative, &DpoConfig::form, &DpoConfig::f_divergence_type,
+                    &DpoConfig::f_alpha_divergence_coef, &DpoConfig::discopop_tau, &DpoConfig::ld_alpha,
+                    &DpoConfig::reference_free, &DpoConfig::precompute_ref_log_probs, &DpoConfig::sync_ref_model,
+                    &DpoConfig::ref_model_mixup_alpha, &DpoConfig::ref_model_sync_steps, &DpoConfig::disable_dropout,
+                    &DpoConfig::use_weighting, &DpoConfig::rpo_alpha>();
+  }
+
   static constexpr auto doc =
       "Direct preference optimisation (arXiv:2305.18290): the chosen answer by a wider margin "
       "over the rejected one than a frozen reference has.";

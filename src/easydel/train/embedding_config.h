@@ -57,6 +57,11 @@ struct EmbeddingConfig {
                "give sizes of prefixes");
   }
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&EmbeddingConfig::temperature, &EmbeddingConfig::margin, &EmbeddingConfig::matryoshka_dims,
+                    &EmbeddingConfig::normalize_embeddings, &EmbeddingConfig::pooling_strategy>();
+  }
+
   static constexpr auto doc =
       "Trains embeddings: texts that belong together are moved near each other. The model is saved without a head, in "
       "a "

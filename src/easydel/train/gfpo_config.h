@@ -18,6 +18,11 @@ struct GfpoKeys {
   double length_weight = 0.5;
   double efficiency_weight = 0.5;
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&GfpoKeys::num_remains_in_group, &GfpoKeys::filter_by_length, &GfpoKeys::filter_by_efficiency,
+                    &GfpoKeys::length_weight, &GfpoKeys::efficiency_weight>();
+  }
+
   static constexpr auto doc = "Which completions are kept.";
   template <class C>
   static constexpr auto fields() {
@@ -41,6 +46,10 @@ struct GfpoConfig {
 
   static constexpr MethodFacts facts = facts_of_sampling;
   bool has_reference() const { return grpo.beta != 0; }
+
+  static std::vector<std::string_view> keys_after_examples() {
+    return keys_after_examples_of<GfpoKeys, GrpoKeys, RolloutKeys, WindowKeys, ReferenceKeys>();
+  }
 
   static config::Section section() {
     return config::flat<&GfpoConfig::own, &GfpoConfig::grpo, &GfpoConfig::rollouts, &GfpoConfig::window,

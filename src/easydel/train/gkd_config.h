@@ -17,6 +17,10 @@ struct GkdKeys {
   bool disable_dropout = true;
   bool seq_kd = false;
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&GkdKeys::temperature, &GkdKeys::beta, &GkdKeys::max_new_tokens, &GkdKeys::disable_dropout>();
+  }
+
   static constexpr auto doc = "The divergence, and whose texts.";
   template <class C>
   static constexpr auto fields() {
@@ -45,6 +49,8 @@ struct GkdConfig {
       .teacher = SideModelUse::required,
       .saves = data::sequence_columns};
   DataKeys data_keys() const { return {.text_field = sft.dataset_text_field}; }
+
+  static std::vector<std::string_view> keys_after_examples() { return keys_after_examples_of<GkdKeys, SftConfig>(); }
 
   static config::Section section() {
     return config::flat<&GkdConfig::own, &GkdConfig::sft>("Generalised knowledge distillation (arXiv:2306.13649).");

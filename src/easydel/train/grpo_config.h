@@ -64,6 +64,17 @@ struct GrpoKeys {
   std::optional<int64_t> completion_chunk_size = {};
   std::optional<int64_t> max_loss_completion_tokens = {};
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&GrpoKeys::beta, &GrpoKeys::epsilon, &GrpoKeys::epsilon_high, &GrpoKeys::delta,
+                    &GrpoKeys::use_bias_correction_kl, &GrpoKeys::loss_type, &GrpoKeys::importance_sampling_level,
+                    &GrpoKeys::importance, &GrpoKeys::scale_rewards, &GrpoKeys::multi_objective_aggregation,
+                    &GrpoKeys::top_entropy_quantile, &GrpoKeys::entropy_coef, &GrpoKeys::use_adaptive_entropy,
+                    &GrpoKeys::entropy_coef_min, &GrpoKeys::entropy_coef_max, &GrpoKeys::entropy_coef_delta,
+                    &GrpoKeys::entropy_target, &GrpoKeys::off_policy_mask_threshold, &GrpoKeys::sapo_temperature_neg,
+                    &GrpoKeys::sapo_temperature_pos, &GrpoKeys::vespo_k_pos, &GrpoKeys::vespo_lambda_pos,
+                    &GrpoKeys::vespo_k_neg, &GrpoKeys::vespo_lambda_neg>();
+  }
+
   static constexpr auto doc = "Groups of completions compared with each other.";
   template <class C>
   static constexpr auto fields() {
@@ -128,6 +139,10 @@ struct GrpoConfig {
 
   static constexpr MethodFacts facts = facts_of_sampling;
   bool has_reference() const { return own.beta != 0; }
+
+  static std::vector<std::string_view> keys_after_examples() {
+    return keys_after_examples_of<GrpoKeys, RolloutKeys, WindowKeys, ReferenceKeys>();
+  }
 
   static config::Section section() {
     return config::flat<&GrpoConfig::own, &GrpoConfig::rollouts, &GrpoConfig::window, &GrpoConfig::reference>(

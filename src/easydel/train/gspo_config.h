@@ -22,6 +22,10 @@ struct GspoConfig {
   static constexpr MethodFacts facts = facts_of_sampling;
   bool has_reference() const { return grpo.beta != 0; }
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return keys_after_examples_of<GrpoKeys, RolloutKeys, WindowKeys, ReferenceKeys>();
+  }
+
   static config::Section section() {
     return config::flat<&GspoConfig::grpo, &GspoConfig::rollouts, &GspoConfig::window, &GspoConfig::reference>(
         "Group sequence policy optimisation (arXiv:2507.18071): probability ratios of whole completions.");

@@ -25,6 +25,12 @@ struct KtoKeys {
   double ref_model_mixup_alpha = 0.6;
   int64_t ref_model_sync_steps = 512;
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&KtoKeys::beta, &KtoKeys::desirable_weight, &KtoKeys::undesirable_weight, &KtoKeys::loss_type,
+                    &KtoKeys::precompute_ref_log_probs, &KtoKeys::sync_ref_model, &KtoKeys::ref_model_mixup_alpha,
+                    &KtoKeys::ref_model_sync_steps>();
+  }
+
   static constexpr auto doc = "Gains and losses.";
   template <class C>
   static constexpr auto fields() {
@@ -53,6 +59,8 @@ struct KtoConfig {
   static constexpr MethodFacts facts{.rows = {data::RowKind::unpaired, data::RowKind::preference},
                                      .reference = SideModelUse::optional,
                                      .saves = data::answer_columns};
+
+  static std::vector<std::string_view> keys_after_examples() { return keys_after_examples_of<KtoKeys, PairKeys>(); }
 
   static config::Section section() {
     return config::flat<&KtoConfig::own, &KtoConfig::pairs>(

@@ -98,7 +98,9 @@ data::Prepared LanguageRows::prepare(const data::TypedRow& given) const {
   }
   data::Example example;
   add(example, learned, {int32_t(learned.ids.size())});
-  return finished(std::move(out), std::move(example), weights_of_labels(learned.weights), row);
+  out = finished(std::move(out), std::move(example), weights_of_labels(learned.weights), row);
+  if (encoded.masks_answer && out.example) out.mistakes.add(data::RowMistake::masked_answer);
+  return out;
 }
 
 data::Prepared LanguageRows::prepare_tokens(const data::TypedRow& row) const {

@@ -202,7 +202,8 @@ struct MethodEntry {
 
 std::span<const MethodEntry> methods();  // in alphabetical order: methods.cpp
 // One more, from a plug-in; see register_method_config. UserError if the name is taken.
-void register_method(const MethodConfig& config, std::unique_ptr<Method> (*build)(const Setting& setting));
+void register_method(const MethodConfig& config, std::unique_ptr<Method> (*build)(const Setting& setting),
+                     const std::filesystem::path& library = {});
 std::unique_ptr<Method> build_method(const Setting& setting);
 
 // The method's way from a row to an example, for data::Dataset::build; both must outlive it. UserError for a row of a

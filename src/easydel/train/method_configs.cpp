@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "easydel/base/names.h"
 #include "easydel/train/agentic_moshpit_config.h"
@@ -87,6 +88,12 @@ constexpr std::array built_in{
     method_config<TpoConfig>("tpo", rate_and_length<5e-7, 1024>),
     method_config<XpoConfig>("xpo", rate<1e-6>),
 };
+
+// The plug-ins that methods are from.
+std::map<std::string, std::filesystem::path>& libraries() {
+  static std::map<std::string, std::filesystem::path> all;
+  return all;
+}
 
 std::vector<MethodConfig>& all_methods() {
   static std::vector<MethodConfig> all(built_in.begin(), built_in.end());
@@ -197,11 +204,17 @@ std::string_view our_word(std::string_view word) {
   return word == "rm" ? "reward" : word;
 }
 
-void register_method_config(const MethodConfig& method) {
+void register_method_config(const MethodConfig& method, const std::filesystem::path& library) {
   if (find_method_config(method.name))
     refuse("trainer_type", "'" + std::string(method.name) + "' already exists", "give the method a name of its own");
   std::vector<MethodConfig>& all = all_methods();
   all.insert(std::ranges::upper_bound(all, method.name, {}, &MethodConfig::name), method);
+  libraries().emplace(method.name, library);
+}
+
+std::filesystem::path library_of_method(std::string_view name) {
+  const auto found = libraries().find(std::string(name));
+  return found == libraries().end() ? std::filesystem::path() : found->second;
 }
 
 TrainerSection::TrainerSection() : own(std::make_shared<SftConfig>()) { find_method_config("sft")->defaults(common); }

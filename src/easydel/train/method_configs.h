@@ -2,6 +2,7 @@
 // no torch, so that a run can be validated without it. methods.cpp has the methods themselves.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,6 +32,8 @@ struct MethodConfig {
   bool (*judges_itself)(const void* own) = nullptr;
   // UserError if its own keys do not fit the models; null: they fit any.
   void (*check_sizes)(const void* own, const ModelSizes& model, const ModelSizes* teacher) = nullptr;
+  // Names of its own keys that shape no examples (method_facts.h); null: all may.
+  std::vector<std::string_view> (*keys_after_examples)() = nullptr;
 };
 
 // The row of a method whose keys are `Config`.
@@ -53,6 +56,7 @@ constexpr MethodConfig method_config(std::string_view name, void (*defaults)(Tra
     out.check_sizes = [](const void* own, const ModelSizes& model, const ModelSizes* teacher) {
       static_cast<const Config*>(own)->check_sizes(model, teacher);
     };
+  if constexpr (requires { Config::keys_after_examples(); }) out.keys_after_examples = Config::keys_after_examples;
   return out;
 }
 
@@ -60,9 +64,12 @@ std::span<const MethodConfig> method_configs();                         // in al
 const MethodConfig* find_method_config(std::string_view trainer_type);  // nullptr: none; '-' and '_' are the same
 // The trainer_type that another tool calls `word`: pt and pretrain are sft, rm is reward; any other word is itself.
 std::string_view our_word(std::string_view word);
-// One more, from a plug-in. method_configs() has it from now on, and spans and pointers of before are stale: call it
-// before a run is read. UserError if the name is taken.
-void register_method_config(const MethodConfig& method);
+// One more, from the plug-in `library`; empty: from a program that uses this one as a library. method_configs() has it
+// from now on, and spans and pointers of before are stale: call it before a run is read. UserError if the name is
+// taken.
+void register_method_config(const MethodConfig& method, const std::filesystem::path& library = {});
+// The plug-in that has the method; empty: it is one of the program's own.
+std::filesystem::path library_of_method(std::string_view name);
 
 // `trainer:` as it is read: the common keys and the chosen method's own. Keys of other methods are accepted with a note
 // that they have no effect; so one file can hold the settings of several methods.

@@ -6,9 +6,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "easydel/config/fields.h"
 #include "easydel/data/packing.h"
 #include "easydel/data/row_kinds.h"
 #include "easydel/data/saved_columns.h"
@@ -50,5 +52,23 @@ struct DataKeys {
   std::optional<data::Packing> packing_strategy = {};
   std::vector<std::pair<std::string, std::string>> names = {};  // of fields: (in the rows, the standard one)
 };
+
+// A config struct implements `static std::vector<std::string_view> keys_after_examples()`: those of its keys that shape
+// no examples, such as numbers of the loss, so that a change of them leaves a token store as it is. A key that is not
+// among them counts. A struct without it has none.
+template <auto... Members>
+std::vector<std::string_view> names_of() {
+  return {config::name_of<Members>()...};
+}
+// Those of a struct's parts.
+template <class... Parts>
+std::vector<std::string_view> keys_after_examples_of() {
+  std::vector<std::string_view> out;
+  const auto add = [&out](const std::vector<std::string_view>& keys) {
+    out.insert(out.end(), keys.begin(), keys.end());
+  };
+  (add(Parts::keys_after_examples()), ...);
+  return out;
+}
 
 }  // namespace easydel::train

@@ -84,9 +84,10 @@ std::unique_ptr<Method> build_method(const Setting& setting) {
   throw Bug(str("no method ", setting.trainer.common.trainer_type));
 }
 
-void register_method(const MethodConfig& config, std::unique_ptr<Method> (*build)(const Setting& setting)) {
+void register_method(const MethodConfig& config, std::unique_ptr<Method> (*build)(const Setting& setting),
+                     const std::filesystem::path& library) {
   check(build != nullptr, "a method without what builds it");
-  register_method_config(config);
+  register_method_config(config, library);
   std::vector<MethodEntry>& all = all_methods();
   all.insert(std::ranges::upper_bound(all, config.name, {}, &MethodEntry::name), {config.name, build});
 }

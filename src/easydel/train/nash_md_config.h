@@ -17,6 +17,11 @@ struct NashMdKeys {
   std::optional<double> missing_eos_penalty = {};
   bool disable_dropout = true;
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&NashMdKeys::beta, &NashMdKeys::mixture_coef, &NashMdKeys::missing_eos_penalty,
+                    &NashMdKeys::disable_dropout>();
+  }
+
   static constexpr auto doc = "The opponent.";
   template <class C>
   static constexpr auto fields() {
@@ -36,6 +41,10 @@ struct NashMdConfig {
   ReferenceKeys reference;
 
   static constexpr MethodFacts facts = facts_of_sampling;
+
+  static std::vector<std::string_view> keys_after_examples() {
+    return keys_after_examples_of<NashMdKeys, RolloutKeys, ReferenceKeys>();
+  }
 
   static config::Section section() {
     return config::flat<&NashMdConfig::own, &NashMdConfig::rollouts, &NashMdConfig::reference>(

@@ -13,6 +13,10 @@ namespace easydel::train {
 struct OnPolicyKeys {
   bool generate_with_teacher = false;
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&OnPolicyKeys::generate_with_teacher>();
+  }
+
   static constexpr auto doc = "Who samples.";
   template <class C>
   static constexpr auto fields() {
@@ -35,6 +39,10 @@ struct OnPolicyDistillationConfig {
 
   void check_sizes(const ModelSizes& model, const ModelSizes* teacher) const {
     distillation.check_sizes(model, teacher);
+  }
+
+  static std::vector<std::string_view> keys_after_examples() {
+    return keys_after_examples_of<OnPolicyKeys, DistillationConfig, TeachingKeys>();
   }
 
   static config::Section section() {

@@ -23,6 +23,11 @@ struct OnlineDpoKeys {
   std::optional<double> missing_eos_penalty = {};
   bool disable_dropout = true;
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&OnlineDpoKeys::beta, &OnlineDpoKeys::loss_type, &OnlineDpoKeys::missing_eos_penalty,
+                    &OnlineDpoKeys::disable_dropout>();
+  }
+
   static constexpr auto doc = "What is learned from a pair.";
   template <class C>
   static constexpr auto fields() {
@@ -43,6 +48,10 @@ struct OnlineDpoConfig {
   ReferenceKeys reference;
 
   static constexpr MethodFacts facts = facts_of_sampling;
+
+  static std::vector<std::string_view> keys_after_examples() {
+    return keys_after_examples_of<OnlineDpoKeys, RolloutKeys, ReferenceKeys>();
+  }
 
   static config::Section section() {
     return config::flat<&OnlineDpoConfig::own, &OnlineDpoConfig::rollouts, &OnlineDpoConfig::reference>(

@@ -13,6 +13,8 @@ struct OrpoKeys {
   double beta = 0.1;
   bool generate_during_eval = false;
 
+  static std::vector<std::string_view> keys_after_examples() { return names_of<&OrpoKeys::beta>(); }
+
   static constexpr auto doc = "The odds ratio.";
   template <class C>
   static constexpr auto fields() {
@@ -30,6 +32,8 @@ struct OrpoConfig {
   PairKeys pairs;
 
   static constexpr MethodFacts facts{.rows = {data::RowKind::preference}};
+
+  static std::vector<std::string_view> keys_after_examples() { return keys_after_examples_of<OrpoKeys, PairKeys>(); }
 
   static config::Section section() {
     return config::flat<&OrpoConfig::own, &OrpoConfig::pairs>(

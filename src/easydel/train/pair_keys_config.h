@@ -20,6 +20,8 @@ struct PairKeys {
   std::optional<int64_t> logprob_vocab_chunk_size = {};
   bool disable_dropout = true;
 
+  static std::vector<std::string_view> keys_after_examples() { return names_of<&PairKeys::disable_dropout>(); }
+
   static constexpr auto doc = "Rows with a prompt and answers to it.";
   template <class C>
   static constexpr auto fields() {

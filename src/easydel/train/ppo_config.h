@@ -32,6 +32,13 @@ struct PpoKeys {
   std::optional<double> entropy_coef = {};
   std::optional<double> missing_eos_penalty = {};
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&PpoKeys::num_ppo_epochs, &PpoKeys::kl_coef, &PpoKeys::kl_estimator, &PpoKeys::cliprange,
+                    &PpoKeys::vf_coef, &PpoKeys::cliprange_value, &PpoKeys::gamma, &PpoKeys::lam, &PpoKeys::importance,
+                    &PpoKeys::whiten_rewards, &PpoKeys::whiten_advantages, &PpoKeys::entropy_coef,
+                    &PpoKeys::missing_eos_penalty>();
+  }
+
   static constexpr auto doc = "The clipped update and the value function.";
   template <class C>
   static constexpr auto fields() {
@@ -59,6 +66,8 @@ struct PpoConfig {
   RolloutKeys rollouts = {.num_return_sequences = 1};
 
   static constexpr MethodFacts facts = facts_of_sampling;
+
+  static std::vector<std::string_view> keys_after_examples() { return keys_after_examples_of<PpoKeys, RolloutKeys>(); }
 
   static config::Section section() {
     return config::flat<&PpoConfig::own, &PpoConfig::rollouts>("Proximal policy optimisation (arXiv:1707.06347).");

@@ -22,6 +22,8 @@ struct PrmConfig {
   static constexpr MethodFacts facts{
       .task = models::Task::token_classification, .labels = 2, .rows = {data::RowKind::stepwise}};
 
+  static std::vector<std::string_view> keys_after_examples() { return names_of<&PrmConfig::disable_dropout>(); }
+
   static constexpr auto doc =
       "Trains a process reward model (arXiv:2211.14275), which scores each step of an answer, from labelled steps.";
   template <class C>

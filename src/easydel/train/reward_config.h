@@ -20,6 +20,10 @@ struct RewardConfig {
                                      .rows = {data::RowKind::preference},
                                      .saves = data::whole_pair_columns};
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&RewardConfig::disable_dropout, &RewardConfig::center_rewards_coefficient>();
+  }
+
   static constexpr auto doc = "Trains a reward model, which scores answers, from pairs.";
   template <class C>
   static constexpr auto fields() {

@@ -20,6 +20,11 @@ struct RlooKeys {
   bool normalize_advantages = false;
   std::optional<std::vector<double>> reward_clip_range = {};
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&RlooKeys::beta, &RlooKeys::epsilon, &RlooKeys::epsilon_high, &RlooKeys::importance,
+                    &RlooKeys::normalize_advantages, &RlooKeys::reward_clip_range>();
+  }
+
   static constexpr auto doc = "Completions compared with the others of their group.";
   template <class C>
   static constexpr auto fields() {
@@ -45,6 +50,10 @@ struct RlooConfig {
 
   static constexpr MethodFacts facts = facts_of_sampling;
   bool has_reference() const { return own.beta != 0; }
+
+  static std::vector<std::string_view> keys_after_examples() {
+    return keys_after_examples_of<RlooKeys, RolloutKeys, WindowKeys, ReferenceKeys>();
+  }
 
   static config::Section section() {
     return config::flat<&RlooConfig::own, &RlooConfig::rollouts, &RlooConfig::window, &RlooConfig::reference>(

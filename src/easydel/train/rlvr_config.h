@@ -59,6 +59,10 @@ struct RlvrConfig {
            (own.length_penalty_target && own.length_penalty_weight > 0);
   }
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return keys_after_examples_of<GrpoKeys, RolloutKeys, WindowKeys, ReferenceKeys>();
+  }
+
   static config::Section section() {
     return config::flat<&RlvrConfig::own, &RlvrConfig::grpo, &RlvrConfig::rollouts, &RlvrConfig::window,
                         &RlvrConfig::reference>(

@@ -56,6 +56,14 @@ struct RolloutKeys {
   std::optional<int64_t> dataset_num_proc = {};
   std::optional<int64_t> logprob_vocab_chunk_size = {};
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&RolloutKeys::max_completion_length, &RolloutKeys::num_return_sequences, &RolloutKeys::temperature,
+                    &RolloutKeys::top_p, &RolloutKeys::top_k, &RolloutKeys::min_p, &RolloutKeys::presence_penalty,
+                    &RolloutKeys::frequency_penalty, &RolloutKeys::repetition_penalty, &RolloutKeys::generation_kwargs,
+                    &RolloutKeys::reward_weights, &RolloutKeys::log_completions,
+                    &RolloutKeys::mask_truncated_completions>();
+  }
+
   static constexpr auto doc = "How completions are sampled.";
   template <class C>
   static constexpr auto fields() {
@@ -93,6 +101,11 @@ struct WindowKeys {
   std::optional<int64_t> steps_per_generation = {};
   std::optional<int64_t> num_generations_eval = {};
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&WindowKeys::num_iterations, &WindowKeys::steps_per_generation,
+                    &WindowKeys::num_generations_eval>();
+  }
+
   static constexpr auto doc = "How often completions are sampled and learned.";
   template <class C>
   static constexpr auto fields() {
@@ -112,6 +125,11 @@ struct ReferenceKeys {
   bool sync_ref_model = false;
   double ref_model_mixup_alpha = 0.9;
   int64_t ref_model_sync_steps = 64;
+
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&ReferenceKeys::sync_ref_model, &ReferenceKeys::ref_model_mixup_alpha,
+                    &ReferenceKeys::ref_model_sync_steps>();
+  }
 
   static constexpr auto doc = "How the reference follows the model.";
   template <class C>
@@ -136,6 +154,13 @@ struct TeachingKeys {
   double frequency_penalty = 0;
   double repetition_penalty = 1;
   bool skip_apply_chat_template = false;
+
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&TeachingKeys::max_completion_length, &TeachingKeys::num_generations_per_prompt,
+                    &TeachingKeys::temperature_sampling, &TeachingKeys::top_k, &TeachingKeys::top_p,
+                    &TeachingKeys::presence_penalty, &TeachingKeys::frequency_penalty,
+                    &TeachingKeys::repetition_penalty>();
+  }
 
   static constexpr auto doc = "How completions are sampled for a student.";
   template <class C>

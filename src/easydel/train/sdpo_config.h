@@ -20,6 +20,10 @@ struct SdpoKeys {
   SelfDistillation distillation_type = SelfDistillation::jsd;
   double beta = 0;
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&SdpoKeys::max_feedback_length, &SdpoKeys::distillation_type, &SdpoKeys::beta>();
+  }
+
   static constexpr auto doc = "What is learned from feedback.";
   template <class C>
   static constexpr auto fields() {
@@ -42,6 +46,10 @@ struct SdpoConfig {
 
   static constexpr MethodFacts facts = facts_of_sampling;
   bool has_reference() const { return own.beta != 0; }
+
+  static std::vector<std::string_view> keys_after_examples() {
+    return keys_after_examples_of<SdpoKeys, RolloutKeys, WindowKeys, ReferenceKeys>();
+  }
 
   static config::Section section() {
     return config::flat<&SdpoConfig::own, &SdpoConfig::rollouts, &SdpoConfig::window, &SdpoConfig::reference>(

@@ -17,6 +17,8 @@ struct SeqKdConfig {
                                      .weighs = true,
                                      .teacher = SideModelUse::required};
 
+  static std::vector<std::string_view> keys_after_examples() { return keys_after_examples_of<TeachingKeys>(); }
+
   static config::Section section() {
     return config::flat<&SeqKdConfig::samples>(
         "Sequence-level distillation: trains on texts that a teacher generates (arXiv:1606.07947).");

@@ -43,6 +43,10 @@ struct SftConfig {
       .saves = data::sequence_columns};
   DataKeys data_keys() const { return {dataset_text_field, packing, eval_packing, packing_strategy}; }
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&SftConfig::label_smoothing, &SftConfig::loss_type>();
+  }
+
   static constexpr auto doc = "Supervised fine-tuning: the next token of texts, conversations or answers.";
   template <class C>
   static constexpr auto fields() {

@@ -13,6 +13,8 @@ namespace easydel::train {
 struct SparseKeys {
   int64_t top_k_teacher = 20;
 
+  static std::vector<std::string_view> keys_after_examples() { return names_of<&SparseKeys::top_k_teacher>(); }
+
   static constexpr auto doc = "What of the teacher is kept.";
   template <class C>
   static constexpr auto fields() {
@@ -37,6 +39,10 @@ struct SparseDistillationConfig {
 
   void check_sizes(const ModelSizes& model, const ModelSizes* teacher) const {
     distillation.check_sizes(model, teacher);
+  }
+
+  static std::vector<std::string_view> keys_after_examples() {
+    return keys_after_examples_of<SparseKeys, DistillationConfig, TeachingKeys>();
   }
 
   static config::Section section() {

@@ -28,6 +28,11 @@ struct TpoConfig {
 
   static constexpr MethodFacts facts{.rows = {data::RowKind::preference}, .saves = data::triple_columns};
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&TpoConfig::beta, &TpoConfig::loss_type, &TpoConfig::label_smoothing, &TpoConfig::tpo_l_gamma,
+                    &TpoConfig::disable_dropout>();
+  }
+
   static constexpr auto doc =
       "Triple preference optimisation (arXiv:2405.16681): pairs of answers, and a gold answer (field `reference`) "
       "whose "

@@ -193,9 +193,11 @@ struct FirstRows {
 FirstRows check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
                      std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary);
 
-// The data as such a trainer would prepare them, without a model. UserError as Trainer.
+// The data as such a trainer would prepare them, without a model, for one of this task. `end_tokens`: as RunData's.
+// UserError as Trainer.
 data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixture,
-                       std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary);
+                       std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary, models::Task task,
+                       const std::vector<int32_t>& end_tokens = {});
 
 // The examples that such a trainer would learn from, without a model. UserError as Trainer.
 std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data::MixtureConfig& mixture,

@@ -17,6 +17,7 @@
 #include "easydel/train/freezing.h"
 #include "easydel/train/packed_source.h"
 #include "easydel/train/router_watch.h"
+#include "easydel/train/row_notes.h"
 #include "easydel/train/state_files.h"
 #include "easydel/train/store_settings.h"
 #include "easydel/train/trainer.h"
@@ -162,32 +163,9 @@ void refuse_unknown_length(const TrainerConfig& common, const data::DatasetOptio
          "set it; `easydel data stats` counts the updates of an epoch");
 }
 
-// Special tokens and the end token, by id.
-std::vector<uint8_t> special_tokens(const text::Tokenizer& tokenizer) {
-  std::vector<uint8_t> out(size_t(tokenizer.id_limit()), 0);
-  for (size_t id = 0; id < out.size(); ++id) out[id] = tokenizer.is_special(text::TokenId(id)) ? 1 : 0;
-  if (const auto end = tokenizer.eos_id(); end && size_t(*end) < out.size()) out[size_t(*end)] = 1;
-  return out;
-}
-
-// Refuses rows with a token that the model has no embedding for, and notes the special tokens that are learned.
-data::Prepare within_vocabulary(data::Prepare prepare, int64_t vocabulary, const text::Tokenizer& tokenizer) {
-  return [prepare = std::move(prepare), vocabulary, &tokenizer,
-          special = special_tokens(tokenizer)](const data::TypedRow& row) {
-    data::Prepared out = prepare(row);
-    if (!out.example || out.example->tokens.empty()) return out;
-    for (const int32_t label : out.example->labels)
-      if (label >= 0 && size_t(label) < special.size() && special[size_t(label)] != 0 &&
-          std::ranges::find(out.special, label) == out.special.end())
-        out.special.push_back(label);
-    const int32_t most = *std::ranges::max_element(out.example->tokens);
-    if (most >= vocabulary)
-      refuse(row.where,
-             str("its token ", most, " ('", tokenizer.token_of(most), "') is outside the model's vocabulary of ",
-                 counted(vocabulary, "token")),
-             "the tokenizer belongs to another model; give the model's own");
-    return out;
-  };
+// What the run notes of its rows.
+RowNotes notes_of(const TrainerSection& trainer, int64_t vocabulary, std::vector<int32_t> end_tokens = {}) {
+  return {vocabulary, trainer.saved_examples().shifted, std::move(end_tokens)};
 }
 
 // Rows have a limit on either side; the smaller one holds.
@@ -203,7 +181,8 @@ FirstRows check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
   data::refuse_images(mixture);
   limit_length(trainer, mixture);
   const std::unique_ptr<Method> method = build_method({trainer, mixture, tokenizer, nullptr});
-  const data::Prepare prepare = within_vocabulary(preparation(*method, trainer.method()), vocabulary, *tokenizer);
+  const data::Prepare prepare =
+      with_notes(preparation(*method, trainer.method()), notes_of(trainer, vocabulary), *tokenizer);
   FirstRows out;
   data::DatasetOptions options;
   if (!data::training_informs(mixture).empty()) {
@@ -225,17 +204,19 @@ FirstRows check_data(TrainerSection trainer, const data::MixtureConfig& mixture,
 }
 
 data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixture,
-                       std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary) {
+                       std::shared_ptr<const text::Tokenizer> tokenizer, int64_t vocabulary, models::Task task,
+                       const std::vector<int32_t>& end_tokens) {
   limit_length(trainer, mixture);
   const auto prepare_with = [&](const TrainerSection& section) -> data::Prepare {
     const std::shared_ptr<const Method> method = build_method({section, mixture, tokenizer, nullptr});
-    const data::Prepare prepare = within_vocabulary(preparation(*method, section.method()), vocabulary, *tokenizer);
+    const data::Prepare prepare =
+        with_notes(preparation(*method, section.method()), notes_of(section, vocabulary, end_tokens), *tokenizer);
     return data::with_images([method, tokenizer, prepare](const data::TypedRow& row) { return prepare(row); });
   };
   data::RunData out;
   data::DatasetOptions options;
   if (!data::training_informs(mixture).empty()) options = training_data(trainer, mixture);
-  options.store = store_options(trainer, mixture, *tokenizer, vocabulary);
+  options.store = store_options(trainer, mixture, *tokenizer, vocabulary, task, nullptr);
   options.stream = stream_options(trainer, mixture, *tokenizer, vocabulary);
   if (!options.informs.empty()) out.training = options;
   if (!data::evaluation_informs(mixture).empty()) {
@@ -244,6 +225,8 @@ data::RunData run_data(TrainerSection trainer, const data::MixtureConfig& mixtur
   }
   out.prepare = prepare_with(trainer);
   out.tokenizer = tokenizer;
+  out.end_tokens = end_tokens;
+  out.not_stored = why_not_stored(trainer, task, nullptr);
   out.mixture = mixture;
   out.saved = trainer.saved_examples();
   out.labels_are_shifted = trainer.common.loss().shift_tokens;
@@ -275,10 +258,14 @@ std::shared_ptr<data::Dataset> build_dataset(TrainerSection trainer, const data:
 }
 
 void Trainer::build_data() {
+  std::vector<int32_t> ends;
+  if (parts_.model->task() == models::Task::causal_lm) ends = end_tokens(parts_.model->folder(), *parts_.tokenizer);
   const data::Prepare prepare =
-      within_vocabulary(preparation(*method_, parts_.trainer.method()), parts_.model->vocabulary(), *parts_.tokenizer);
+      with_notes(preparation(*method_, parts_.trainer.method()),
+                 notes_of(parts_.trainer, parts_.model->vocabulary(), std::move(ends)), *parts_.tokenizer);
   data::DatasetOptions options = training_data(parts_.trainer, parts_.mixture);
-  options.store = store_options(parts_.trainer, parts_.mixture, *parts_.tokenizer, parts_.model->vocabulary());
+  options.store = store_options(parts_.trainer, parts_.mixture, *parts_.tokenizer, parts_.model->vocabulary(),
+                                parts_.model->task(), parts_.model.get());
   options.stream = stream_options(parts_.trainer, parts_.mixture, *parts_.tokenizer, parts_.model->vocabulary());
   refuse_unknown_length(config(), options);
   options.on_rows = [this](int64_t rows) { worked(Work::Kind::reading, rows, 0); };

@@ -17,6 +17,11 @@ struct XpoKeys {
   std::optional<double> missing_eos_penalty = {};
   bool disable_dropout = true;
 
+  static std::vector<std::string_view> keys_after_examples() {
+    return names_of<&XpoKeys::beta, &XpoKeys::alpha, &XpoKeys::loss_type, &XpoKeys::missing_eos_penalty,
+                    &XpoKeys::disable_dropout>();
+  }
+
   static constexpr auto doc = "The exploration.";
   template <class C>
   static constexpr auto fields() {
@@ -37,6 +42,10 @@ struct XpoConfig {
   ReferenceKeys reference;
 
   static constexpr MethodFacts facts = facts_of_sampling;
+
+  static std::vector<std::string_view> keys_after_examples() {
+    return keys_after_examples_of<XpoKeys, RolloutKeys, ReferenceKeys>();
+  }
 
   static config::Section section() {
     return config::flat<&XpoConfig::own, &XpoConfig::rollouts, &XpoConfig::reference>(
