@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 
 #include "easydel/base/log.h"
 #include "easydel/models/adapter.h"
@@ -63,11 +65,31 @@ struct MergedCodes : testing::Test {
   }
 
   // The bits that are rounded to codes.
-  static Tensor merged(const Model& model) {
-    const nn::Entry& entry = *model.parameters().find(query);
-    return model.adapters().front()->merged(entry, value(model, query), /*shared=*/false,
+  static Tensor merged(const Model& model, const std::string& path = query) {
+    const nn::Entry& entry = *model.parameters().find(path);
+    return model.adapters().front()->merged(entry, value(model, path), /*shared=*/false,
                                             [](const nn::Entry& own) { return own.shard; });
   }
+
+  static double squares(const Tensor& values) { return values.to(at::kDouble).square().sum().item<double>(); }
+  static std::string percent(double part, double whole) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2g %%", 100 * std::sqrt(part / whole));
+    return text;
+  }
+  // What merging into values says of the adapted weights.
+  static std::string change_of(const Model& model) {
+    double change = 0, all = 0;
+    for (const std::string& path : adapted) {
+      const Tensor sum = merged(model, path);
+      change += squares(sum - value(model, path)), all += squares(sum);
+    }
+    return "merged into 4 weights, which change by " + percent(change, all);
+  }
+
+  static inline const std::vector<std::string> adapted = {
+      "model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.v_proj.weight",
+      "model.layers.1.self_attn.q_proj.weight", "model.layers.1.self_attn.v_proj.weight"};
 
   test::TemporaryFolder work;
   const fs::path plain = work / "plain";
@@ -102,7 +124,7 @@ TEST_F(MergedCodes, AreSavedAsAPlainModelOfTheValuesThatWereTrainedOver) {
   log::set_sink([&](log::Level, std::string_view line) { said += line; });
   save_model(*model, work / "merged");
   log::set_sink(nullptr);
-  EXPECT_EQ(said.substr(0, said.find(" by ")), "merged into 4 weights, which change");
+  EXPECT_EQ(said, change_of(*model) + " (root mean square)");
   const auto merged = load_model(work / "merged", {});
   EXPECT_FALSE(merged->config().find("quantization_config"));
   EXPECT_LT(distance(value(*merged, query), value(*model, query) + added(*model)), 1e-6);
@@ -117,7 +139,16 @@ TEST_F(MergedCodes, AreSavedInCodesWhereThatIsAskedFor) {
   log::set_sink([&](log::Level, std::string_view line) { said += line; });
   save_model(*model, work / "merged", DTypeSetting::automatic, default_shard_bytes, {.to_codes = true});
   log::set_sink(nullptr);
-  EXPECT_NE(said.find("; rounding them to nf4 changes them by "), std::string::npos) << said;
+  double rounding = 0, all = 0, most = 0;
+  std::string most_layer;
+  for (const std::string& path : adapted) {
+    const Tensor sum = this->merged(*model, path);
+    const double own = squares(quant::rounded(sum, quantization("nf4").format) - sum), whole = squares(sum);
+    rounding += own, all += whole;
+    if (own / whole > most) most = own / whole, most_layer = path.substr(0, path.size() - 7);
+  }
+  EXPECT_EQ(said, change_of(*model) + "; rounding them to nf4 changes them by " + percent(rounding, all) +
+                      ", most in " + most_layer + " (" + percent(most, 1) + ") (root mean square)");
   const auto merged = load_model(work / "merged", {});
   EXPECT_TRUE(value(*merged, query).equal(quant::rounded(this->merged(*model), quantization("nf4").format)));
   EXPECT_TRUE(value(*merged, down).equal(value(*model, down)));
@@ -143,10 +174,17 @@ TEST_F(MergedCodes, AreSavedOverTheOriginalWeightsWhereThatIsAskedFor) {
   save_model(*model, work / "merged", DTypeSetting::automatic, default_shard_bytes,
              merge_options(*model, load, {.base = MergeBase::original}));
   log::set_sink(nullptr);
-  EXPECT_NE(said.find("; the original weights differ from those that the adapter was trained over by "),
+  const auto merged = load_model(work / "merged", {}), original = load_model(plain, {});
+  double differ = 0, all = 0;
+  for (const nn::Entry& entry : model->parameters().entries()) {
+    if (entry.shard.defined()) continue;
+    const Tensor codes = value(*model, entry.path);
+    differ += squares(value(*original, entry.path) - codes), all += squares(codes);
+  }
+  EXPECT_NE(said.find("; the original weights differ from those that the adapter was trained over by " +
+                      percent(differ, all) + " (root mean square)"),
             std::string::npos)
       << said;
-  const auto merged = load_model(work / "merged", {}), original = load_model(plain, {});
   EXPECT_LT(distance(value(*merged, query), value(*original, query) + added(*model)), 1e-6);
   EXPECT_TRUE(value(*merged, down).equal(value(*original, down)));
 }

@@ -152,6 +152,46 @@ TEST(AdapterCheckpoints, OverCodesEndWithTheDequantizedWeightsMerged) {
   EXPECT_LT(losses.back(), losses.front());
 }
 
+// lora.merge_base and lora.merge_to_codes of a run.
+TEST(AdapterCheckpoints, OverCodesAreMergedAsTheSectionAsks) {
+  const test::LogLines log;
+  const TemporaryFolder folder;
+  const auto base = test::test_data("models/stories260K-hf");
+  models::LoadOptions load;
+  load.dtype = models::DTypeSetting::fp32;
+  const auto ends = [&](const std::string& name, const std::string& lora) {
+    TrainerParts parts = small_run(folder / name, "{max_training_steps: 2, learning_rate: 0.05}");
+    parts.load.dtype = load.dtype;
+    parts.load.adapters.emplace_back();
+    config::read(parse_yaml(lora), parts.load.adapters[0].config, "lora").throw_if_any();
+    parts.load.quantization = nn::Quantization{.format = quant::format_of({.method = "nf4"}, "quantization")};
+    parts.model = models::load_model(base, parts.load);
+    return run(std::move(parts));
+  };
+  const auto differ = [&](const models::Model& one, const models::Model& other) {
+    return (logits_of(one) - logits_of(other)).abs().max().item<float>();
+  };
+  const fs::path original = ends("original", "{r: 2, merge_base: original}"),
+                 codes = ends("codes", "{r: 2, merge_to_codes: true}");
+  const auto of_original = models::load_model(original, load), of_codes = models::load_model(codes, load);
+  load.adapters = {models::adapter_in(original / "adapter")};
+  EXPECT_LT(differ(*of_original, *models::load_model(base, load)), 1e-4f);
+  load.quantization = nn::Quantization{.format = quant::format_of({.method = "nf4"}, "quantization")};
+  EXPECT_GT(differ(*of_original, *models::load_model(base, load)), 1e-2f);
+  load.adapters = {models::adapter_in(codes / "adapter")};
+  const auto trained = models::load_model(base, load);
+  EXPECT_GT(differ(*of_codes, *trained), 1e-3f);
+  trained->adapters().front()->merge(models::Adapter::MergeInto::codes);
+  for (const nn::Entry& entry : of_codes->parameters().entries()) {
+    const nn::Entry& own = *trained->parameters().find(entry.path);
+    EXPECT_EQ(entry.shard.defined(), own.shard.defined()) << entry.path;
+    EXPECT_TRUE(nn::Parameter(of_codes->parameters().find(entry.path))
+                    .value()
+                    .equal(nn::Parameter(trained->parameters().find(entry.path)).value()))
+        << entry.path;
+  }
+}
+
 TEST(AdapterCheckpoints, ThatCannotBeMergedIntoCodesAreRefusedBeforeTheRun) {
   const test::LogLines log;
   const TemporaryFolder folder;
