@@ -131,7 +131,7 @@ class Targets {
     attention();
     for (const int64_t keys : {2048, 8192}) decode(keys);
     for (const int64_t dim : {64, 128})
-      for (const DType codes : {DType::i8, DType::e4m3}) decode_codes(dim, codes);
+      for (const DType codes : {DType::i8, DType::i4, DType::e4m3}) decode_codes(dim, codes);
     neighbour();
   }
 
@@ -370,25 +370,30 @@ class Targets {
 
   void decode_codes(int64_t dim, DType codes) {
     constexpr int64_t keys = 8192, heads = 9, kv_heads = 3;
-    const std::string format = codes == DType::i8 ? "int8" : "e4m3";
+    const std::string format = codes == DType::i8 ? "int8" : codes == DType::i4 ? "int8 keys and int4 values" : "e4m3";
     const std::string what = "decode attention, 8192 keys of " + std::to_string(dim) + ", " + format + " against bf16";
     if (!want(what)) return;
     const int64_t sets = (96 << 20) / (keys * kv_heads * dim * 4), tokens = sets * keys;
     const auto k = short_numbers(kv_heads * tokens * dim), v = short_numbers(kv_heads * tokens * dim);
     const auto q = short_numbers(heads * dim);
-    std::vector<uint8_t> coded_k(k.size()), coded_v(v.size());
+    // int4 values have int8 keys.
+    const DType key_codes = codes == DType::i4 ? DType::i8 : codes;
+    const int64_t key_row = row_bytes(key_codes, dim), row = row_bytes(codes, dim);
+    std::vector<uint8_t> coded_k(size_t(kv_heads * tokens * key_row)), coded_v(size_t(kv_heads * tokens * row));
     std::vector<float> k_scales(size_t(kv_heads * tokens)), v_scales(k_scales.size()), out(size_t(heads * dim));
     const auto plain = [&](const std::vector<bf16>& x) { return Heads{x.data(), DType::bf16, dim, tokens * dim}; };
-    const auto rows_of = [&](const std::vector<bf16>& from, std::vector<uint8_t>& to, std::vector<float>& scales) {
-      return PagedRows{plain(from), {to.data(), codes, dim, tokens * dim}, 0, scales.data(), 1, tokens, 0, kv_heads,
+    const auto rows_of = [&](const std::vector<bf16>& from, std::vector<uint8_t>& to, DType in, int64_t step,
+                             std::vector<float>& scales) {
+      return PagedRows{plain(from), {to.data(), in, step, tokens * step}, 0, scales.data(), 1, tokens, 0, kv_heads,
                        dim};
     };
-    const PagedRows both[] = {rows_of(k, coded_k, k_scales), rows_of(v, coded_v, v_scales)};
+    const PagedRows both[] = {rows_of(k, coded_k, key_codes, key_row, k_scales),
+                              rows_of(v, coded_v, codes, row, v_scales)};
     std::vector<PagePlace> places(static_cast<size_t>(tokens));
     for (int32_t t = 0; t < tokens; ++t) places[size_t(t)].token = t;
     write_pages(*team_, both, places);
-    const Heads from_k{coded_k.data(), codes, dim, tokens * dim, 0, {k_scales.data(), 1, tokens}};
-    const Heads from_v{coded_v.data(), codes, dim, tokens * dim, 0, {v_scales.data(), 1, tokens}};
+    const Heads from_k{coded_k.data(), key_codes, key_row, tokens * key_row, 0, {k_scales.data(), 1, tokens}};
+    const Heads from_v{coded_v.data(), codes, row, tokens * row, 0, {v_scales.data(), 1, tokens}};
     const AttentionSpec spec{.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .v_dim = dim, .scale = 0.125f};
     int64_t next = 0;
     const auto attend_to = [&](const Heads& keys_of, const Heads& values_of) {
@@ -399,8 +404,9 @@ class Targets {
     const Call ours = [&] { attend_to(from_k, from_v); };
     const Both t = in_turns(
         ours, [&] { return min_seconds([&] { attend_to(plain(k), plain(v)); }); }, 5);
-    const double gigabytes = 2e-9 * double(keys * kv_heads * (dim + 4));
-    show(what, gigabytes / t.ours, "GB/s", t.theirs / t.ours, "bf16", codes == DType::i8 ? 1.5 : 1.0);
+    const double bytes = double(key_row + row + 8), gigabytes = 1e-9 * double(keys * kv_heads) * bytes;
+    show(what, gigabytes / t.ours, "GB/s", t.theirs / t.ours, "bf16", is_whole(codes) ? 1.5 : 1.0);
+    std::printf("  bytes of keys and values: %.2f of bf16's\n", bytes / double(4 * dim));
   }
 
   // A sequence of small products, alone and with one busy thread per pool thread, which leaves half of the machine.

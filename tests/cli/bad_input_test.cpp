@@ -190,12 +190,16 @@ TEST_F(BadInput, NumberFormatsThatAreNotBuilt) {
   told("{model: {dtype: nf4, group_size: 48}}",
        "48: quantization.model.group_size: groups of 48 values are not built yet\n    give a multiple of 32");
   told("{model: {dtype: nf4, bits: 8}}", "42: quantization.model.bits: nf4 has 4 bits, not 8\n    leave it out");
-  told("{model: {dtype: nf4, runtime_dtype: int8}}",
-       "51: quantization.model.runtime_dtype: computing in a format other than the weights' is not built yet\n    "
-       "leave it out");
-  const std::string built = "\n    built: 8bit, a8bit and a8q (int8 codes), mxfp8 and nvfp8 (fp8 codes)";
-  told("{kv_cache: {dtype: a4q}}",
-       "34: quantization.kv_cache.quantization_method: a KV cache in a4q is not built yet" + built);
+  told("{model: {dtype: nf4, runtime_dtype: turboquant}}",
+       "51: quantization.model.runtime_dtype: weights of turboquant are not built yet\n    built: 8bit, a4q, a8bit, "
+       "a8q, "
+       "affine, binary, fp4, mxfp4, mxfp8, nf4, nvfp4, nvfp8, ternary");
+  told("{model: {dtype: nf4, runtime_dtype: 8bit, simulate: true}}",
+       "67: quantization.model.simulate: a simulated runtime_dtype is not built yet\n    leave one of the two out");
+  const std::string built =
+      "\n    built: 8bit, a8bit and a8q (int8 codes), a4q (int8 keys, int4 values), mxfp8 and nvfp8 (fp8 codes)";
+  told("{kv_cache: {dtype: nf4}}",
+       "34: quantization.kv_cache.quantization_method: a KV cache in nf4 is not built yet" + built);
   told("{kv_cache: {group_size: 32}}", "26: quantization.kv_cache.quantization_method: is missing" + built);
   told("{kv_cache: {dtype: 8bit, group_size: 32}}",
        "52: quantization.kv_cache.group_size: groups within a head are not built yet; each token and head has one "
@@ -203,6 +207,8 @@ TEST_F(BadInput, NumberFormatsThatAreNotBuilt) {
        "    leave it out");
   told("{kv_cache: {dtype: 8bit, bits: 4}}",
        "46: quantization.kv_cache.bits: 8bit has 8 bits here, not 4\n    leave it out");
+  told("{kv_cache: {dtype: a4q, bits: 8}}",
+       "45: quantization.kv_cache.bits: a4q has 4 bits here, not 8\n    leave it out");
   told("{kv_cache: {dtype: 8bit, runtime_dtype: nf4}}",
        "55: quantization.kv_cache.runtime_dtype: reading the cache in a format other than its own is not built yet\n"
        "    leave it out");

@@ -26,7 +26,8 @@ class Random {
 
 struct Subject {
   std::string name, folder, dtype;
-  bool coded = false;     // linear layers in a8bit
+  bool coded = false;  // linear layers in a8bit
+  nn::CacheFormat cache = nn::CacheFormat::automatic;
   int64_t longest = 200;  // tokens of a sequence
 };
 

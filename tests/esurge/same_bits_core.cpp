@@ -11,13 +11,19 @@
 namespace easydel::esurge {
 
 std::vector<Subject> subjects() {
-  return {
-      {"story_fp32", "models/stories260K-hf", "fp32"},       {"story_bf16", "models/stories260K-hf", "bf16"},
-      {"gemma3_windows", "hf_goldens/gemma3_text", "bf16"},  {"gpt_oss_sinks_experts", "hf_goldens/gpt_oss", "bf16"},
-      {"gemma2_softcaps", "hf_goldens/gemma2", "bf16"},      {"llama4_chunks", "hf_goldens/llama4_text", "fp32"},
-      {"deepseek_v3_mla", "hf_goldens/deepseek_v3", "bf16"}, {"qwen3_next_hybrid", "hf_goldens/qwen3_next", "fp32"},
-      {"mamba2_states", "hf_goldens/mamba2", "fp32"},        {"phi3_longrope", "hf_goldens/phi3_longrope", "fp32"},
-      {"story_a8bit", "models/stories260K-hf", "bf16", true}};
+  return {{"story_fp32", "models/stories260K-hf", "fp32"},
+          {"story_bf16", "models/stories260K-hf", "bf16"},
+          {"gemma3_windows", "hf_goldens/gemma3_text", "bf16"},
+          {"gpt_oss_sinks_experts", "hf_goldens/gpt_oss", "bf16"},
+          {"gemma2_softcaps", "hf_goldens/gemma2", "bf16"},
+          {"llama4_chunks", "hf_goldens/llama4_text", "fp32"},
+          {"deepseek_v3_mla", "hf_goldens/deepseek_v3", "bf16"},
+          {"qwen3_next_hybrid", "hf_goldens/qwen3_next", "fp32"},
+          {"mamba2_states", "hf_goldens/mamba2", "fp32"},
+          {"phi3_longrope", "hf_goldens/phi3_longrope", "fp32"},
+          {"story_a8bit", "models/stories260K-hf", "bf16", true},
+          {"story_int4_cache", "models/stories260K-hf", "bf16", false, nn::CacheFormat::int4_values},
+          {"gemma3_int4_cache", "hf_goldens/gemma3_text", "fp32", false, nn::CacheFormat::int4_values}};
 }
 
 std::string bits_of(const RequestOutput& output) {
@@ -75,6 +81,7 @@ void SameBits::SetUp() {
     options.overrides.set("max_position_embeddings", Value::integer(512));
   }
   if (GetParam().coded) options.quantization = nn::Quantization{quant::format_of({"a8bit"}, "test")};
+  options.cache_format = GetParam().cache;
   model_ = models::load_model(folder, options);
   options.dtype = models::dtype_setting(GetParam().dtype == "bf16" ? "fp32" : "bf16", "dtype");
   draft_ = models::load_model(folder, options);

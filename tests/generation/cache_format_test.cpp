@@ -41,9 +41,10 @@ struct Case {
 };
 std::string text_of(const testing::TestParamInfo<Case>& info) {
   const auto [format, dtype] = info.param;
-  return std::string(format == CacheFormat::int8   ? "int8"
-                     : format == CacheFormat::e4m3 ? "e4m3"
-                                                   : "bf16") +
+  return std::string(format == CacheFormat::int8          ? "int8"
+                     : format == CacheFormat::int4_values ? "int4_values"
+                     : format == CacheFormat::e4m3        ? "e4m3"
+                                                          : "bf16") +
          (dtype == DTypeSetting::fp32 ? "_under_fp32" : "_under_bf16");
 }
 
@@ -69,13 +70,13 @@ class CacheFormats : public testing::TestWithParam<Case> {
     return at::cat(out);
   }
 };
-INSTANTIATE_TEST_SUITE_P(All, CacheFormats,
-                         testing::Values(Case{CacheFormat::int8, DTypeSetting::fp32},
-                                         Case{CacheFormat::int8, DTypeSetting::bf16},
-                                         Case{CacheFormat::e4m3, DTypeSetting::fp32},
-                                         Case{CacheFormat::e4m3, DTypeSetting::bf16},
-                                         Case{CacheFormat::bf16, DTypeSetting::fp32}),
-                         text_of);
+INSTANTIATE_TEST_SUITE_P(
+    All, CacheFormats,
+    testing::Values(Case{CacheFormat::int8, DTypeSetting::fp32}, Case{CacheFormat::int8, DTypeSetting::bf16},
+                    Case{CacheFormat::int4_values, DTypeSetting::fp32},
+                    Case{CacheFormat::int4_values, DTypeSetting::bf16}, Case{CacheFormat::e4m3, DTypeSetting::fp32},
+                    Case{CacheFormat::e4m3, DTypeSetting::bf16}, Case{CacheFormat::bf16, DTypeSetting::fp32}),
+    text_of);
 
 TEST_P(CacheFormats, HaveTheSameBitsHoweverAPromptIsCutByAnyThreadsAndInstructionSet) {
   const Tensor whole = hidden(150, 150, 128);
@@ -141,6 +142,7 @@ TEST(CacheFormat, KeepsTheLossOfTheHeldOutText) {
     const auto change = [&](CacheFormat format) { return held_out_loss(*story_model(format, dtype)) / plain - 1; };
     EXPECT_LE(std::fabs(change(CacheFormat::int8)), 0.005);
     EXPECT_LE(std::fabs(change(CacheFormat::e4m3)), 0.01);
+    EXPECT_LE(std::fabs(change(CacheFormat::int4_values)), 0.03);
     EXPECT_LE(std::fabs(change(CacheFormat::bf16)), 0.001);
   }
 }
@@ -156,6 +158,7 @@ TEST(CacheFormat, TakesTheBytesOfItsCodesAndScales) {
   EXPECT_EQ(bytes(CacheFormat::bf16), 5 * 128 * 4 * 2 * 8 * 2);
   EXPECT_EQ(bytes(CacheFormat::int8), 5 * 128 * 4 * 2 * (8 + 4));
   EXPECT_EQ(bytes(CacheFormat::e4m3), bytes(CacheFormat::int8));
+  EXPECT_EQ(bytes(CacheFormat::int4_values), 5 * 128 * 4 * (8 + 4 + 4 + 4));
 }
 
 }  // namespace

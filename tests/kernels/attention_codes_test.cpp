@@ -10,18 +10,21 @@ namespace {
 using namespace testing;
 
 struct Format {
-  DType codes;
+  DType codes;  // int4: of the values; keys are int8 then
   AccumulationOrder order;
 };
 class CodedAttention : public ::testing::TestWithParam<Format> {};
 
 std::string text_of(const ::testing::TestParamInfo<Format>& format) {
-  return (format.param.codes == DType::i8 ? "int8_" : "e4m3_") + std::string(name(format.param.order));
+  return name_of(format.param.codes) + "_" + std::string(name(format.param.order));
 }
 INSTANTIATE_TEST_SUITE_P(Formats, CodedAttention,
                          ::testing::Values(Format{DType::i8, AccumulationOrder::fp32_chain},
                                            Format{DType::i8, AccumulationOrder::bf16_pairs},
                                            Format{DType::i8, AccumulationOrder::bf16_tile},
+                                           Format{DType::i4, AccumulationOrder::fp32_chain},
+                                           Format{DType::i4, AccumulationOrder::bf16_pairs},
+                                           Format{DType::i4, AccumulationOrder::bf16_tile},
                                            Format{DType::e4m3, AccumulationOrder::fp32_chain},
                                            Format{DType::e4m3, AccumulationOrder::bf16_pairs},
                                            Format{DType::e4m3, AccumulationOrder::bf16_tile}),
@@ -41,7 +44,7 @@ struct CodedProblem : Problem {
   bool in_bf16() const { return order != AccumulationOrder::fp32_chain; }
   void make_codes() {
     if (in_bf16()) short_q = narrowed(q), q = widened(short_q), k = widened(narrowed(k)), v = widened(narrowed(v));
-    coded_k = encoded(k, spec.kv_heads, spec.head_dim, codes);
+    coded_k = encoded(k, spec.kv_heads, spec.head_dim, codes == DType::i4 ? DType::i8 : codes);
     coded_v = encoded(v, spec.kv_heads, spec.v_dim, codes);
     k = coded_k.decoded(), v = coded_v.decoded();
   }
@@ -66,7 +69,7 @@ struct CodedRowsOfContract {
   AccumulationOrder order = p.order;
 
   float query(std::vector<float>& q) const {
-    if (p.codes != DType::i8) return 1;
+    if (!is_whole(p.codes)) return 1;
     float size = 0;
     for (const float x : q) size = std::max(size, std::fabs(x));
     for (float& x : q) x = std::clamp(std::nearbyint(x * (127 / size)), -127.0f, 127.0f);
@@ -92,13 +95,13 @@ TEST_P(CodedAttention, HasTheBitsOfTheContractOnEveryInstructionSet) {
   });
 }
 
-// Of the decoded keys and values; int8 rounds queries, too.
+// Of the decoded keys and values; queries are rounded, too, where keys are whole numbers.
 TEST_P(CodedAttention, IsNearTheExactOneForEverySpec) {
   for (const AttentionSpec& spec : specs()) {
     const CodedProblem p(spec, {1, 5, 0, 130, 17}, 5);
     const Exact e = exact(p);
     const Attended a = p.attended(pool_of_two());
-    const double most = p.codes == DType::i8 ? 6e-2 : p.in_bf16() ? 2e-2 : 1e-4;
+    const double most = is_whole(p.codes) ? 6e-2 : p.in_bf16() ? 2e-2 : 1e-4;
     for (size_t i = 0; i < a.out.size(); ++i) ASSERT_NEAR(a.out[i], e.out[i], most) << text(spec) << " at " << i;
   }
 }
@@ -189,9 +192,12 @@ TEST_P(CodedAttention, NeedsScalesAndCodesOfOneType) {
   const auto attends = [&] {
     attend(serial_executor(), p.spec, p.sequences, heads_of(p.q, 1, 16), k, v, heads_of(out, 1, 16), nullptr);
   };
-  v.dtype = p.codes == DType::i8 ? DType::e4m3 : DType::i8;
+  const Heads own_k = k, own_v = v;
+  v.dtype = k.dtype == DType::i8 ? DType::e4m3 : DType::i8;
   EXPECT_THROW(attends(), Bug);
-  v.dtype = k.dtype, k.scales = {};
+  v = own_v, k.dtype = DType::i4;  // keys are never int4
+  EXPECT_THROW(attends(), Bug);
+  k = own_k, k.scales = {};
   EXPECT_THROW(attends(), Bug);
 }
 
@@ -200,6 +206,7 @@ TEST(CodedAttentionOrder, IsThatOfTheQueries) {
     EXPECT_EQ(attention_order(DType::bf16, codes, codes), bf16_order());
     EXPECT_EQ(attention_order(DType::f32, codes, codes), AccumulationOrder::fp32_chain);
   }
+  EXPECT_EQ(attention_order(DType::bf16, DType::i8, DType::i4), bf16_order());
 }
 
 }  // namespace

@@ -13,7 +13,10 @@ struct Factors {
 template <class At>
 float block_added(AccumulationOrder order, float sum, int64_t count, const At& at) {
   const auto k = [&](int64_t i) { return i < count ? at(i) : Factors{}; };
-  const auto add = [](float to, Factors x) { return std::fma(x.left, x.right, to); };
+  const auto add = [&](float to, Factors x) {
+    const float sum = std::fma(x.left, x.right, to);
+    return order != AccumulationOrder::fp32_chain && std::fabs(sum) < 0x1p-126f ? 0 : sum;
+  };
   if (order == AccumulationOrder::fp32_chain) {
     for (int64_t i = 0; i < count; ++i) sum = add(sum, k(i));
     return sum;

@@ -1,6 +1,8 @@
 // Rows of codes with their scales, for the tests.
 #pragma once
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "easydel/kernels/key_pages.h"
@@ -8,7 +10,9 @@
 
 namespace easydel::kernels::testing {
 
-// [tokens, heads, dim], and the scales [tokens, heads].
+inline std::string name_of(DType codes) { return codes == DType::i8 ? "int8" : codes == DType::i4 ? "int4" : "e4m3"; }
+
+// [tokens, heads, bytes of dim codes], and the scales [tokens, heads].
 struct CodedRows {
   DType codes = DType::i8;
   int64_t heads = 0, dim = 0;
@@ -16,9 +20,17 @@ struct CodedRows {
   std::vector<float> scales;
 
   int64_t tokens() const { return int64_t(scales.size()) / heads; }
+  int64_t row_bytes() const { return kernels::row_bytes(codes, dim); }
   float code(int64_t row, int64_t i) const {
-    const uint8_t bits = data[size_t(row * dim + i)];
-    return codes == DType::i8 ? float(int8_t(bits)) : widen(e4m3{bits});
+    const uint8_t* const own = data.data() + row * row_bytes();
+    if (codes == DType::i4) {
+      // Written out once more: 32 codes are 16 low halves, then 16 high ones; the last 2 n or 2 n - 1 are n and the
+      // rest.
+      const int64_t block = i / 32, half = std::min<int64_t>(16, (dim - 32 * block + 1) / 2), at = i - 32 * block;
+      const uint8_t bits = own[16 * block + (at < half ? at : at - half)];
+      return float(at < half ? bits % 16 : bits / 16) - 8;
+    }
+    return codes == DType::i8 ? float(int8_t(own[i])) : widen(e4m3{own[i]});
   }
   std::vector<float> decoded() const {
     std::vector<float> out;
@@ -28,21 +40,23 @@ struct CodedRows {
   }
   // As keys or values; page_tokens: of pages, 0 without.
   Heads all(int64_t page_tokens) const {
+    const int64_t bytes = row_bytes();
     return {data.data(),
             codes,
-            heads * dim,
-            dim,
-            page_tokens * heads * dim,
+            heads * bytes,
+            bytes,
+            page_tokens * heads * bytes,
             {scales.data(), heads, 1, page_tokens * heads}};
   }
   // The same with token t as token t % page_tokens of page pages[t / page_tokens]; the other scales are NaN.
   CodedRows in_pages(const std::vector<int32_t>& pages, int64_t page_tokens) const {
     CodedRows out{codes, heads, dim, {}, {}};
     const size_t all_tokens = pages.size() * size_t(page_tokens);
-    out.data.assign(all_tokens * size_t(heads * dim), 0x7f), out.scales.assign(all_tokens * size_t(heads), NAN);
+    const int64_t bytes = heads * row_bytes();
+    out.data.assign(all_tokens * size_t(bytes), 0x7f), out.scales.assign(all_tokens * size_t(heads), NAN);
     for (int64_t t = 0; t < tokens(); ++t) {
       const int64_t to = pages[size_t(t / page_tokens)] * page_tokens + t % page_tokens;
-      std::copy_n(data.begin() + t * heads * dim, heads * dim, out.data.begin() + to * heads * dim);
+      std::copy_n(data.begin() + t * bytes, bytes, out.data.begin() + to * bytes);
       std::copy_n(scales.begin() + t * heads, heads, out.scales.begin() + to * heads);
     }
     return out;
@@ -54,10 +68,12 @@ template <class T>
 CodedRows encoded(const std::vector<T>& x, int64_t heads, int64_t dim, DType codes,
                   Executor& executor = serial_executor()) {
   const int64_t tokens = int64_t(x.size()) / (heads * dim);
-  CodedRows out{codes, heads, dim, std::vector<uint8_t>(x.size()), std::vector<float>(size_t(tokens * heads))};
+  const int64_t bytes = row_bytes(codes, dim);
+  CodedRows out{codes, heads, dim, std::vector<uint8_t>(size_t(tokens * heads * bytes)),
+                std::vector<float>(size_t(tokens * heads))};
   PagedRows rows;
   rows.from = {x.data(), std::is_same_v<T, float> ? DType::f32 : DType::bf16, heads * dim, dim};
-  rows.to = {out.data.data(), codes, heads * dim, dim};
+  rows.to = {out.data.data(), codes, heads * bytes, bytes};
   rows.scales = out.scales.data(), rows.scale_token_stride = heads, rows.scale_head_stride = 1;
   rows.heads = heads, rows.dim = dim;
   std::vector<PagePlace> places;

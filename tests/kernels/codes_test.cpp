@@ -39,11 +39,11 @@ TEST(Codes, OfE4m3AreTheNearestNumbers) {
 class CodesOf : public ::testing::TestWithParam<DType> {
  protected:
   DType codes() const { return GetParam(); }
-  float largest() const { return codes() == DType::i8 ? 127.0f : 448.0f; }
+  float largest() const { return codes() == DType::i8 ? 127.0f : codes() == DType::i4 ? 7.0f : 448.0f; }
   CodedRows of_row(const std::vector<float>& row) const { return encoded(row, 1, int64_t(row.size()), codes()); }
 };
-INSTANTIATE_TEST_SUITE_P(Formats, CodesOf, ::testing::Values(DType::i8, DType::e4m3),
-                         [](const auto& codes) { return codes.param == DType::i8 ? "int8" : "e4m3"; });
+INSTANTIATE_TEST_SUITE_P(Formats, CodesOf, ::testing::Values(DType::i8, DType::i4, DType::e4m3),
+                         [](const auto& codes) { return name_of(codes.param); });
 
 TEST_P(CodesOf, KeepTheGreatestNumberAndRoundTheOthers) {
   const std::vector<float> row = normal(77, 2, 3);
@@ -53,7 +53,8 @@ TEST_P(CodesOf, KeepTheGreatestNumberAndRoundTheOthers) {
   EXPECT_EQ(coded.scales[0], size / largest());
   const std::vector<float> back = coded.decoded();
   for (size_t i = 0; i < row.size(); ++i) {
-    const float most = codes() == DType::i8 ? size / 254 * 1.0001f : std::max(std::fabs(row[i]) / 16, size * 0x1p-18f);
+    const float most =
+        is_whole(codes()) ? size / (2 * largest()) * 1.0001f : std::max(std::fabs(row[i]) / 16, size * 0x1p-18f);
     EXPECT_NEAR(back[i], row[i], most);
     if (std::fabs(row[i]) == size) {
       EXPECT_EQ(std::fabs(coded.code(0, int64_t(i))), largest());
@@ -86,7 +87,8 @@ TEST_P(CodesOf, KeepANaNToItsRow) {
         EXPECT_TRUE(std::isnan(coded.scales[2]));
       else
         EXPECT_EQ(coded.scales[size_t(r)], clean.scales[size_t(r)]);
-    for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(coded.data[i], i / 20 == 2 ? 0 : clean.data[i]);
+    for (int64_t r = 0; r < 4; ++r)
+      for (int64_t i = 0; i < 20; ++i) EXPECT_EQ(coded.code(r, i), r == 2 ? 0 : clean.code(r, i));
   }
 }
 
@@ -117,7 +119,8 @@ TEST_P(CodesOf, AreMadeOfRotatedKeys) {
   for (const bool interleaved : {false, true}) {
     const std::vector<bf16> x = narrowed(normal(tokens * heads * dim, 7));
     std::vector<bf16> rotated(x.size());
-    std::vector<uint8_t> data(x.size());
+    const int64_t bytes = row_bytes(codes(), dim);
+    std::vector<uint8_t> data(size_t(tokens * heads * bytes));
     std::vector<float> scales(size_t(tokens * heads));
     PagedRows plain;
     plain.from = {x.data(), DType::bf16, heads * dim, dim};
@@ -125,7 +128,7 @@ TEST_P(CodesOf, AreMadeOfRotatedKeys) {
     plain.heads = heads, plain.dim = dim, plain.pairs = pairs, plain.interleaved = interleaved;
     plain.cos = cos.data(), plain.sin = sin.data();
     PagedRows coded = plain;
-    coded.to = {data.data(), codes(), heads * dim, dim};
+    coded.to = {data.data(), codes(), heads * bytes, bytes};
     coded.scales = scales.data(), coded.scale_token_stride = heads, coded.scale_head_stride = 1;
     std::vector<PagePlace> places;
     for (int32_t t = 0; t < tokens; ++t) places.push_back({0, t});

@@ -243,7 +243,7 @@ TEST(ParallelModel, ContinuesFromCodesAsOneRankDoes) {
     test::TemporaryFolder folder;
     const at::NoGradGuard no_gradient;
     test::write_file(folder / "config.json", cases()[0].config);
-    for (const nn::CacheFormat format : {nn::CacheFormat::int8, nn::CacheFormat::e4m3}) {
+    for (const nn::CacheFormat format : {nn::CacheFormat::int8, nn::CacheFormat::int4_values, nn::CacheFormat::e4m3}) {
       auto logits = [&](std::shared_ptr<const Team> with) {
         LoadOptions options;
         options.dtype = DTypeSetting::fp32, options.cache_format = format, options.team = std::move(with);

@@ -14,7 +14,7 @@
 namespace easydel::nn {
 namespace {
 
-constexpr int64_t kv_heads = 2, k_dim = 3, v_dim = 5, page_tokens = 4;
+constexpr int64_t kv_heads = 2, k_dim = 4, v_dim = 6, page_tokens = 4;
 
 CacheShape shape(std::vector<std::vector<int64_t>> states = {}) {
   CacheShape out;
@@ -184,15 +184,16 @@ std::vector<Tensor> decoded(Cache& cache, int64_t slot) {
 
 // Sharing, copying on write and growing move codes together with their scales.
 TEST(Memory, KeepsCodesWithTheirScales) {
-  for (const at::ScalarType type : {at::kChar, at::kFloat8_e4m3fn}) {
+  for (const at::ScalarType type : {at::kChar, at::kByte, at::kFloat8_e4m3fn}) {
     CacheShape coded = shape();
     coded.type = type;
-    const double step = type == at::kChar ? 1.0 / 254 : 1.0 / 16;
+    const double step = type == at::kFloat8_e4m3fn ? 1.0 / 16 : 1.0 / 254;
+    const double value_step = type == at::kByte ? 1.0 / 14 : step;
     Cache cache(coded, 3, 4, page_tokens), other(coded, 1, 64, page_tokens);
     add(cache, {0}, {10}, {1});
     const std::vector<Tensor> before = decoded(cache, 0);
     EXPECT_LE((before[0] - rows(1, 10, k_dim)).abs().max().item<double>(), 11 * step);
-    EXPECT_LE((before[1] - rows(1, 10, v_dim)).abs().max().item<double>(), 11 * step);
+    EXPECT_LE((before[1] - rows(1, 10, v_dim)).abs().max().item<double>(), 11 * value_step);
     EXPECT_LE((before[2] - 2 * rows(1, 10, k_dim)).abs().max().item<double>(), 22 * step);
     add(other, {0}, {7}, {1});
     add(other, {0}, {3}, {8});
@@ -202,9 +203,9 @@ TEST(Memory, KeepsCodesWithTheirScales) {
       EXPECT_TRUE(decoded(cache, 0)[i].equal(before[i])) << i;
       EXPECT_TRUE(decoded(cache, 1)[i].slice(0, 0, 10).equal(before[i])) << i;
     }
-    EXPECT_LE((decoded(cache, 1)[1].slice(0, 10) - rows(500, 9, v_dim)).abs().max().item<double>(), 510 * step);
+    EXPECT_LE((decoded(cache, 1)[1].slice(0, 10) - rows(500, 9, v_dim)).abs().max().item<double>(), 510 * value_step);
     add(cache, {0}, {1}, {700});
-    EXPECT_LE((decoded(cache, 1)[1].slice(0, 10) - rows(500, 9, v_dim)).abs().max().item<double>(), 510 * step);
+    EXPECT_LE((decoded(cache, 1)[1].slice(0, 10) - rows(500, 9, v_dim)).abs().max().item<double>(), 510 * value_step);
     EXPECT_TRUE(decoded(cache, 0)[0].slice(0, 0, 10).equal(before[0]));
   }
 }
@@ -214,7 +215,7 @@ TEST(Memory, PlacesTheArraysOfAPage) {
   coded.type = at::kChar;
   const std::vector<int64_t> both = {0, 1}, one = {1};
   const PageLayout layout(coded, page_tokens, both), second(coded, page_tokens, one);
-  // Codes [2 heads][4 tokens][3 or 5] take 64 bytes, scales [2][4] of keys and of values 256.
+  // Codes [2 heads][4 tokens][4 or 6] take 64 bytes, scales [2][4] of keys and of values 256.
   EXPECT_EQ(layout.page_bytes(), (64 + 64 + 256 + 256) + (64 + 256));
   EXPECT_EQ(second.page_bytes(), 64 + 256);
   const Tensor storage = at::zeros({3, layout.page_bytes()}, at::kByte);
@@ -228,9 +229,10 @@ TEST(Memory, PlacesTheArraysOfAPage) {
 }
 
 TEST(Memory, RefusesCodesThatAModelCannotKeep) {
-  const auto told = [](const std::vector<CacheLayer>& layers, at::Device device = at::kCPU) {
+  const auto told = [](const std::vector<CacheLayer>& layers, at::Device device = at::kCPU,
+                       CacheFormat format = CacheFormat::int8) {
     try {
-      check_cache_format(CacheFormat::int8, layers, device);
+      check_cache_format(format, layers, device);
       return std::string();
     } catch (const UserError& error) {
       return std::string(error.what());
@@ -247,6 +249,15 @@ TEST(Memory, RefusesCodesThatAModelCannotKeep) {
             "quantization.kv_cache: heads of 1056 dimensions are not built yet\n    leave it out");
   EXPECT_EQ(told({{2, 64, 64, {}}}, at::kCUDA),
             "quantization.kv_cache: a quantized KV cache on a GPU is not built yet\n    set loader.device to cpu");
+  EXPECT_EQ(told({{2, 64, 64, {}}, {2, 64, 33, {}}}, at::kCPU, CacheFormat::int4_values),
+            "quantization.kv_cache: values of 33 dimensions in four bits are not built yet\n    choose 8bit");
+  EXPECT_EQ(told({{2, 63, 64, {}}}, at::kCPU, CacheFormat::int4_values), "");
+  for (const CacheFormat format : {CacheFormat::int8, CacheFormat::int4_values, CacheFormat::e4m3}) {
+    EXPECT_EQ(told({{2, 64, 64, {}}}, at::kCPU, format), "");
+    EXPECT_EQ(told({{0, 0, 0, {{4}}}}, at::kCPU, format),
+              "quantization.kv_cache: this model keeps no keys and values, only recurrent states, which stay fp32\n"
+              "    leave it out");
+  }
   EXPECT_NO_THROW(check_cache_format(CacheFormat::bf16, {{1, 576, 0, {}}}, at::kCUDA));
 }
 

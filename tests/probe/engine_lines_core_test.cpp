@@ -72,7 +72,7 @@ TEST(ProbeEngine, GivesTheSameBitsOverCodesOfKeysAndValues) {
       R"({"prompt": "Once upon a time", "sampling": {"max_tokens": 12, "temperature": 0}})",
       R"({"prompt": "Once upon a time, there was", "sampling": {"max_tokens": 9, "n": 2, "seed": 3}, "arrive": 20})",
       R"({"prompt_token_ids": [1, 403, 407], "sampling": {"max_tokens": 7, "seed": 5, "logprobs": 2}, "arrive": 2})"};
-  for (const std::string method : {"8bit", "mxfp8"}) {
+  for (const std::string method : {"8bit", "a4q", "mxfp8"}) {
     const std::string format = "quantization.kv_cache.quantization_method=" + method;
     const auto wide = answers({format}, lines);
     const auto narrow = answers({format, "esurge.page_size=3", "esurge.max_num_batched_tokens=4"}, lines, 14);

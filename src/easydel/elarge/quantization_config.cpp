@@ -49,12 +49,14 @@ nn::CacheFormat QuantizationConfig::cache_format(std::optional<models::DTypeSett
   const auto refuse_key = [](const char* key, const std::string& problem, const std::string& remedy) {
     refuse(str("quantization.kv_cache.", key), problem, remedy);
   };
-  const std::string built = "built: 8bit, a8bit and a8q (int8 codes), mxfp8 and nvfp8 (fp8 codes)";
+  const std::string built =
+      "built: 8bit, a8bit and a8q (int8 codes), a4q (int8 keys, int4 values), mxfp8 and nvfp8 (fp8 codes)";
   const QuantizedPart& part = *kv_cache;
   if (!part.quantization_method) refuse_key("quantization_method", "is missing", built);
   const QuantizationMethod method_of_cache = *part.quantization_method;
   const bool whole = method_of_cache == int8 || method_of_cache == a8bit || method_of_cache == a8q;
-  if (!whole && method_of_cache != mxfp8 && method_of_cache != nvfp8)
+  const int64_t bits = method_of_cache == a4q ? 4 : 8;
+  if (!whole && method_of_cache != a4q && method_of_cache != mxfp8 && method_of_cache != nvfp8)
     refuse_key("quantization_method", str("a KV cache in ", config::word_of(method_of_cache), " is not built yet"),
                built);
   if (part.runtime_dtype && *part.runtime_dtype != method_of_cache)
@@ -62,11 +64,13 @@ nn::CacheFormat QuantizationConfig::cache_format(std::optional<models::DTypeSett
   if (part.group_size)
     refuse_key("group_size", "groups within a head are not built yet; each token and head has one scale",
                "leave it out");
-  if (part.bits && *part.bits != 8)
-    refuse_key("bits", str(config::word_of(method_of_cache), " has 8 bits here, not ", *part.bits), "leave it out");
+  if (part.bits && *part.bits != bits)
+    refuse_key("bits", str(config::word_of(method_of_cache), " has ", bits, " bits here, not ", *part.bits),
+               "leave it out");
   if (part.double_quant) refuse_key("double_quant", "has no effect on the KV cache", "leave it out");
   if (part.simulate) refuse_key("simulate", "a simulated KV cache is not built yet", "leave it out");
   if (part.pattern) refuse_key("pattern", "has no effect on the KV cache: all layers share the format", "leave it out");
+  if (method_of_cache == a4q) return nn::CacheFormat::int4_values;
   return whole ? nn::CacheFormat::int8 : nn::CacheFormat::e4m3;
 }
 

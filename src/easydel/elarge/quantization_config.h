@@ -105,9 +105,10 @@ struct QuantizationConfig {
     return std::array{
         field<&C::platform>("Kernel implementation.", no_effect("kernels are chosen for the machine")),
         field<&C::kv_cache>(
-            "Format of the KV cache: 8bit, a8bit and a8q keep int8 codes, mxfp8 and nvfp8 keep fp8 codes (e4m3), each "
-            "with one scale per token and head. Takes about half the memory of bf16, and long texts generate faster "
-            "with int8; costs a little precision. Null: kvdtype."),
+            "Format of the KV cache: 8bit, a8bit and a8q keep int8 codes, a4q int8 keys and int4 values, mxfp8 and "
+            "nvfp8 "
+            "fp8 codes (e4m3), each with one scale per token and head. Takes about half the memory of bf16, a4q about "
+            "0.4 of it, and long texts generate faster with int8 and a4q; costs a little precision. Null: kvdtype."),
         field<&C::model>("Format of the weights."),
         field<&C::apply_quantization>("Quantize the weights; null: if `model` is given.", alias("quantize_tensors")),
         field<&C::method>("Shorthand for the format of the weights."),

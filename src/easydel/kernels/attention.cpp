@@ -81,7 +81,9 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
   check(spec.kv_heads > 0 && spec.heads % spec.kv_heads == 0, "attention: ", spec.heads, " heads over ", spec.kv_heads,
         " kv heads");
   const bool coded = is_coded(k.dtype) || is_coded(v.dtype);
-  check(!coded || (k.dtype == v.dtype && k.scales.data && v.scales.data), "attention: codes without their scales");
+  check(!coded || (k.scales.data && v.scales.data), "attention: codes without their scales");
+  check(!coded || (k.dtype == v.dtype && k.dtype != DType::i4) || (k.dtype == DType::i8 && v.dtype == DType::i4),
+        "attention: keys and values of different codes");
   check(k.dtype != DType::i8 || spec.head_dim <= max_int8_dim, "attention: int8 keys of ", spec.head_dim,
         " dimensions");
   const AttentionStep step{spec, q, k, v, out, lse, order};

@@ -15,11 +15,11 @@
 // than 8 above it. Weights are rounded to bf16 when they multiply values, not when they are summed. Denormals count as
 // zero until partial results are merged. A result is never -0, and every NaN has the same bits.
 //
-// Keys and values may be codes (int8 or e4m3) with one scale per token and head. The order is that of the queries'
-// dtype, over codes instead of elements: a score is (sum x key scale) x query scale, then as above; a weight is
-// multiplied by its value's scale before it is rounded and multiplies codes. int8 keys meet queries that are rounded to
-// int8, too (query scale: largest |q| / 127), so that their sum is a whole number below 2^24, which every instruction
-// adds exactly in any order. For e4m3 the query scale is 1. Codes are exact in bf16.
+// Keys and values may be codes (int8 or e4m3, or int8 keys and int4 values) with one scale per token and head. The
+// order is that of the queries' dtype, over codes instead of elements: a score is (sum x key scale) x query scale, then
+// as above; a weight is multiplied by its value's scale before it is rounded and multiplies codes. int8 keys meet
+// queries that are rounded to int8, too (query scale: largest |q| / 127), so that their sum is a whole number below
+// 2^24, which every instruction adds exactly in any order. For e4m3 the query scale is 1. Codes are exact in bf16.
 #pragma once
 
 #include <span>
@@ -50,8 +50,8 @@ struct CodeScales {
   int64_t token_stride = 0, head_stride = 0, page_stride = 0;
 };
 
-// [tokens, heads, dim] by strides in elements; the elements of a vector of dim are contiguous. With pages:
-// [pages, page tokens, heads, dim].
+// [tokens, heads, dim] by strides in elements (i4: in bytes); the elements of a vector of dim are contiguous. With
+// pages: [pages, page tokens, heads, dim].
 struct Heads {
   const void* data = nullptr;
   DType dtype = DType::f32;
@@ -87,7 +87,8 @@ struct AttentionSequence {
 // out [tokens, heads, v_dim]; lse (may be null) [tokens, heads] fp32, contiguous: the natural logarithm of the sum of
 // e^score, sinks included. A row without visible keys is 0, and its lse -infinity (with sinks: the sink's score). Rows
 // of q that belong to no sequence are not written. Orders other than fp32_chain require bf16 q, and bf16 or coded k and
-// v (else a Bug). k and v are codes of the same dtype, or neither is; int8 heads have at most 1024 dimensions.
+// v (else a Bug). k and v are codes of the same dtype, or int8 and int4 ones, or neither is codes; int8 keys have at
+// most 1024 dimensions.
 void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q,
             Heads k, Heads v, MutableHeads out, float* lse, AccumulationOrder order = AccumulationOrder::fp32_chain);
 

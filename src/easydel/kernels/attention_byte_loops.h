@@ -62,7 +62,8 @@ class ByteBlocks : public CodedBlocks<Avx512, bf16> {
   }
 
   // The block's values where they are, if all 64 are there and equally far apart; else null.
-  const int8_t* values() const { return in_one_page_ ? first_of(codes_.v) : nullptr; }
+  const void* values() const { return in_one_page_ ? first_of(codes_.v) : nullptr; }
+  DType value_dtype() const { return codes_.v.dtype; }
   int64_t value_step() const { return codes_.v.token_stride; }
   int64_t values_ahead() const { return next_block_distance(coded_sequence_, codes_.v, block_); }
   // From here on, step() and rows() have the block's values.
@@ -141,8 +142,12 @@ class ByteKeys : public P {
   }
   void add_values(const Seen& seen, int64_t count, const typename P::Weight* weights, float* out) {
     if constexpr (P::reads_codes)
-      if (const int8_t* const codes = blocks_->values(); codes && seen.whole && v_dim_ % panel_columns == 0)
-        return P::add_codes(count, weights, codes, blocks_->value_step(), blocks_->values_ahead(), v_dim_, out);
+      if (const void* const codes = blocks_->values(); codes && seen.whole && v_dim_ % panel_columns == 0) {
+        const int64_t step = blocks_->value_step(), ahead = blocks_->values_ahead();
+        if (blocks_->value_dtype() == DType::i4)
+          return P::add_codes(count, weights, static_cast<const i4_pair*>(codes), step, ahead, v_dim_, out);
+        return P::add_codes(count, weights, static_cast<const int8_t*>(codes), step, ahead, v_dim_, out);
+      }
     if (!begun_) blocks_->decode_values(), P::begin_values(block_);
     begun_ = true;
     P::add_values(seen, count, weights, out);

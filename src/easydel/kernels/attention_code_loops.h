@@ -20,9 +20,13 @@ struct CodeRows {
   using W = Wide<V>;
   using Math = WideMath<V>;
 
-  // The quotients of a row x [n] by its scale, which is returned: the largest magnitude over the largest code, 127 or
-  // 448. int8: rounded to whole numbers. `to` has room for n rounded up to a multiple of 16. A row whose numbers are
-  // all below 2^-100 has scale 0; one with an infinity or a NaN has scale NaN; both have codes 0.
+  static constexpr float largest_of(DType codes) {
+    return codes == DType::i8 ? 127.0f : codes == DType::i4 ? 7.0f : 448.0f;
+  }
+
+  // The quotients of a row x [n] by its scale, which is returned: the largest magnitude over the largest code, 127, 7
+  // or 448. int8 and int4: rounded to whole numbers. `to` has room for n rounded up to a multiple of 16. A row whose
+  // numbers are all below 2^-100 has scale 0; one with an infinity or a NaN has scale NaN; both have codes 0.
   static float divide(const void* x, DType dtype, int64_t n, DType codes, float* to) {
     uint32_t most = 0;  // as bits, which order numbers, infinities and NaNs by magnitude
     for (int64_t i = 0; i < n; i += lanes) {
@@ -31,7 +35,7 @@ struct CodeRows {
           .store(to + i);
       for (int64_t j = i; j < i + lanes; ++j) most = std::max(most, std::bit_cast<uint32_t>(to[j]) & 0x7fffffffu);
     }
-    const float size = std::bit_cast<float>(most), largest = codes == DType::i8 ? 127 : 448;
+    const float size = std::bit_cast<float>(most), largest = largest_of(codes);
     const bool finite = most < 0x7f800000u;
     if (!finite || size < 0x1p-100f) {
       std::memset(to, 0, size_t(round_up(n, lanes)) * sizeof(float));
@@ -39,7 +43,7 @@ struct CodeRows {
     }
     const W factor = W::set(largest / size), top = W::set(largest);
     for (int64_t i = 0; i < n; i += lanes) {
-      const W y = W::load(to + i) * factor, whole = codes == DType::i8 ? Math::round(y) : y;
+      const W y = W::load(to + i) * factor, whole = is_whole(codes) ? Math::round(y) : y;
       Math::max(W::zero() - top, Math::min(top, whole)).store(to + i);
     }
     return size / largest;
@@ -51,6 +55,8 @@ struct CodeRows {
     *scale = divide(x, dtype, n, codes, quotients);
     if (codes == DType::i8)
       for (int64_t i = 0; i < n; ++i) static_cast<int8_t*>(to)[i] = int8_t(quotients[i]);
+    else if (codes == DType::i4)
+      pack(quotients, n, static_cast<i4_pair*>(to));
     else
       for (int64_t i = 0; i < n; ++i) static_cast<e4m3*>(to)[i] = narrow_e4m3(quotients[i]);
   }
@@ -62,6 +68,40 @@ struct CodeRows {
     if constexpr (requires { V::widen_codes(static_cast<const Code*>(codes), to); })
       for (; i + 32 <= count; i += 32) V::widen_codes(static_cast<const Code*>(codes) + i, to + i);
     for (; i < count; i += lanes) W::load(static_cast<const Code*>(codes) + i, count - i).store_exact(to + i);
+  }
+  template <class T>
+  static void decode_pairs(const void* codes, int64_t count, T* to) {
+    const i4_pair* from = static_cast<const i4_pair*>(codes);
+    for (int64_t i = 0; i < count; i += i4_block, from += i4_block / 2) {
+      if constexpr (requires { V::widen_codes(from, to); })
+        if (count - i >= i4_block) {
+          V::widen_codes(from, to + i);
+          continue;
+        }
+      int8_t whole[i4_block] = {};
+      if (count - i >= i4_block)
+        spread(from, i4_block / 2, whole);
+      else
+        spread(from, (count - i + 1) / 2, whole);
+      for (int64_t j = 0; j < std::min(i4_block, count - i); j += lanes) W::load(whole + j).store_exact(to + i + j);
+    }
+  }
+
+ private:
+  // n whole numbers from -7 to 7; one that n lacks is 0.
+  static void pack(const float* from, int64_t n, i4_pair* to) {
+    for (int64_t first = 0; first < n; first += i4_block, from += i4_block) {
+      const int64_t count = std::min(i4_block, n - first), half = (count + 1) / 2;
+      for (int64_t j = 0; j < half; ++j) {
+        const int low = int(from[j]) + 8, high = half + j < count ? int(from[half + j]) + 8 : 8;
+        (to++)->bits = uint8_t(low | high << 4);
+      }
+    }
+  }
+  // The first codes of `half` pairs, then the second ones.
+  [[gnu::always_inline]] static void spread(const i4_pair* from, int64_t half, int8_t* to) {
+    for (int64_t j = 0; j < half; ++j) to[j] = int8_t((from[j].bits & 15) - 8);
+    for (int64_t j = 0; j < half; ++j) to[half + j] = int8_t((from[j].bits >> 4) - 8);
   }
 };
 
@@ -120,7 +160,7 @@ class CodedBlocks {
   const AttentionRows& rows() const { return rows_; }
   DType query_dtype() const { return rounds_queries() ? step_.k.dtype : step_.q.dtype; }
 
-  // Row `row` of queries as it is multiplied; int8: as whole numbers.
+  // Row `row` of queries as it is multiplied; int8 keys: as whole numbers.
   const void* query(int64_t row, const void* q) {
     query_scales_[row] = 1;
     if (!rounds_queries()) return q;
@@ -151,11 +191,14 @@ class CodedBlocks {
     const void* row[key_block];
     FewRows<V>::find_rows(coded_sequence_, x, kv_head_, block, present, row);
     const int64_t prefetch_distance = next_block_distance(coded_sequence_, x, block);
+    const int64_t bytes = row_bytes(x.dtype, dim);
     for (int64_t t = 0; t < present; ++t, to += step) {
-      for (int64_t i = 0; prefetch_distance && i < dim; i += 64)
+      for (int64_t i = 0; prefetch_distance && i < bytes; i += 64)
         V::prefetch(static_cast<const char*>(row[t]) + prefetch_distance + i);
       if (x.dtype == DType::i8)
         CodeRows<V>::template decode_row<int8_t>(row[t], dim, to);
+      else if (x.dtype == DType::i4)
+        CodeRows<V>::decode_pairs(row[t], dim, to);
       else
         CodeRows<V>::template decode_row<e4m3>(row[t], dim, to);
     }

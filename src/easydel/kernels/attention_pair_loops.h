@@ -54,11 +54,13 @@ class PairAttention {
   void add_values(const Seen& seen, int64_t count, const bf16* weights, float* out) {
     values_.add(seen, count, weights, out);
   }
-  // The same of all 64 keys, whose values are int8 codes `stride` bytes apart; the data `prefetch_distance` bytes after
-  // each row are prefetched. Only if the dimensions fill whole panels.
-  static constexpr bool reads_codes = requires(const int8_t* codes) { D::right_of_codes(codes, codes); };
-  template <int rows = D::max_rows>
-  static void add_codes(int64_t count, const bf16* weights, const int8_t* codes, int64_t stride,
+  // The same of all 64 keys, whose values are codes (int8_t or i4_pair) `stride` bytes apart; the data
+  // `prefetch_distance` bytes after each row are prefetched. Only if the dimensions fill whole panels.
+  static constexpr bool reads_codes = requires(const int8_t* codes, typename D::Right (&to)[2]) {
+    D::right_of_codes(codes, codes, to);
+  };
+  template <int rows = D::max_rows, class Code>
+  static void add_codes(int64_t count, const bf16* weights, const Code* codes, int64_t stride,
                         int64_t prefetch_distance, int64_t v_dim, float* out) {
     if constexpr (rows > 0) {
       if constexpr (rows > 3)
@@ -67,9 +69,9 @@ class PairAttention {
       int64_t c = 0;
       if constexpr (3 * rows <= D::max_rows)
         for (; c + 4 * width <= v_dim; c += 4 * width)
-          chain_codes<rows, 4>(weights, codes + c, stride, prefetch_distance, out + c, v_dim);
+          chain_codes<rows, 4>(weights, after(codes, c), stride, prefetch_distance, out + c, v_dim);
       for (; c < v_dim; c += 2 * width)
-        chain_codes<rows, 2>(weights, codes + c, stride, prefetch_distance, out + c, v_dim);
+        chain_codes<rows, 2>(weights, after(codes, c), stride, prefetch_distance, out + c, v_dim);
       if (count > rows)
         add_codes<>(count - rows, weights + rows * key_block, codes, stride, prefetch_distance, v_dim,
                     out + rows * v_dim);
@@ -220,21 +222,26 @@ class PairAttention {
     bf16 *packed_, *one_pair_;
   };
 
-  template <int rows, int vectors>
-  static void chain_codes(const bf16* weights, const int8_t* codes, int64_t stride, int64_t prefetch_distance,
-                          float* out, int64_t v_step) {
+  // `count` codes further in a row; a multiple of 32.
+  static const int8_t* after(const int8_t* row, int64_t count) { return row + count; }
+  static const i4_pair* after(const i4_pair* row, int64_t count) { return row + count / 2; }
+
+  template <int rows, int vectors, class Code>
+  static void chain_codes(const bf16* weights, const Code* codes, int64_t stride, int64_t prefetch_distance, float* out,
+                          int64_t v_step) {
     F sum[rows][vectors];
     Tile::template load_sums<rows, vectors>(sum, out, v_step, false);
     for (int64_t t = 0; t < key_block; t += 2, codes += 2 * stride) {
       V::prefetch(codes + prefetch_distance), V::prefetch(codes + prefetch_distance + stride);
-      typename D::Right right[vectors];
+      typename D::Right right[vectors / 2][2];
 #pragma GCC unroll 4
-      for (int i = 0; i < vectors; ++i) right[i] = D::right_of_codes(codes + i * width, codes + stride + i * width);
+      for (int i = 0; i < vectors; i += 2)
+        D::right_of_codes(after(codes, i * width), after(codes + stride, i * width), right[i / 2]);
 #pragma GCC unroll 12
       for (int r = 0; r < rows; ++r) {
         const typename D::Left x = D::left(weights + r * key_block + t);
 #pragma GCC unroll 4
-        for (int i = 0; i < vectors; ++i) sum[r][i] = D::add(sum[r][i], right[i], x);
+        for (int i = 0; i < vectors; ++i) sum[r][i] = D::add(sum[r][i], right[i / 2][i % 2], x);
       }
     }
     Tile::template store_sums<rows, vectors>(sum, out, v_step);

@@ -41,8 +41,8 @@ inline const void* key_at(const AttentionSequence& s, const Heads& x, int64_t po
   return static_cast<const char*>(x.data) + element * bytes_of(x.dtype);
 }
 
-// Distance in elements from each key of the block at `block` to the key 64 positions later, for prefetching. 0:
-// unknown, or there is none.
+// Distance in elements (i4: bytes) from each key of the block at `block` to the key 64 positions later, for
+// prefetching. 0: unknown, or there is none.
 inline int64_t next_block_distance(const AttentionSequence& s, const Heads& x, int64_t block) {
   if (!s.pages) return key_block * x.token_stride;
   if (s.page_tokens % key_block != 0 || block + key_block >= s.keys) return 0;

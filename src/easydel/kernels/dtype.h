@@ -42,10 +42,36 @@ inline e4m3 narrow_e4m3(float x) {
   return {uint8_t(sign | (size < (121u << 23) ? small : large))};
 }
 
-// i8 and e4m3 are codes of cached keys and values: an element is code x scale.
-enum class DType : uint8_t { f32, bf16, i8, e4m3 };
-constexpr bool is_coded(DType dtype) { return dtype == DType::i8 || dtype == DType::e4m3; }
+// Two whole numbers from -7 to 7, each plus 8: the first in the low half. Of every 32 codes of a row, byte j has code j
+// and code 16 + j, so that vectors of codes are in order; the last ones, if fewer, are cut into halves in the same way.
+struct i4_pair {
+  uint8_t bits;
+};
+
+// i8 and e4m3 are codes of cached keys and values, i4 of values: an element is code x scale. Where rows are i4,
+// addresses and strides count bytes (i4_pair).
+enum class DType : uint8_t { f32, bf16, i8, e4m3, i4 };
+constexpr bool is_coded(DType dtype) { return dtype >= DType::i8; }
+// Codes that are whole numbers.
+constexpr bool is_whole(DType dtype) { return dtype == DType::i8 || dtype == DType::i4; }
+// Of an element; i4: of an i4_pair.
 constexpr int64_t bytes_of(DType dtype) { return dtype == DType::f32 ? 4 : dtype == DType::bf16 ? 2 : 1; }
+// Of a row of `count` elements.
+constexpr int64_t row_bytes(DType dtype, int64_t count) {
+  return dtype == DType::i4 ? (count + 1) / 2 : count * bytes_of(dtype);
+}
+
+constexpr int64_t i4_block = 32;  // codes
+// The place of code `i` in a row of `count`: its byte, and whether it is in the high half.
+struct I4Place {
+  int64_t byte;
+  bool high;
+};
+constexpr I4Place i4_place(int64_t i, int64_t count) {
+  const int64_t first = i / i4_block * i4_block, rest = count - first;
+  const int64_t half = rest < i4_block ? (rest + 1) / 2 : i4_block / 2, within = i - first;
+  return {first / 2 + within % half, within >= half};
+}
 
 // A row-major matrix that is read. Elements of a row are contiguous; `stride` is the distance of two rows in elements.
 struct Input {

@@ -3,6 +3,9 @@
 
 #include <immintrin.h>
 
+#include <array>
+#include <bit>
+
 #include "easydel/kernels/dtype.h"
 
 namespace easydel::kernels {
@@ -55,6 +58,20 @@ struct Avx512 {
     _mm512_storeu_si512(to, _mm512_or_si512(sign, y));
   }
   static void widen_codes(const int8_t* p, bf16* to) { store_exact(to, load(p)), store_exact(to + 16, load(p + 16)); }
+  static void widen_codes(const i4_pair* p, bf16* to) {
+    const __m256i pairs = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    const __m512i halves = _mm512_inserti64x4(_mm512_castsi256_si512(pairs), _mm256_srli_epi16(pairs, 4), 1);
+    _mm512_storeu_si512(to, numbers_of_i4(halves));
+  }
+  // Words whose low four bits are a code, to bf16.
+  static __m512i numbers_of_i4(__m512i codes) {
+    alignas(64) static constexpr auto numbers = [] {  // twice, because VPERMW reads five bits
+      std::array<uint16_t, 32> out{};
+      for (int i = 0; i < 32; ++i) out[size_t(i)] = uint16_t(std::bit_cast<uint32_t>(float(i % 16 - 8)) >> 16);
+      return out;
+    }();
+    return _mm512_permutexvar_epi16(codes, _mm512_load_si512(numbers.data()));
+  }
   static void store(bf16* p, F x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), narrowed(x)); }
   static void stream(bf16* p, F x) { _mm256_stream_si256(reinterpret_cast<__m256i*>(p), narrowed(x)); }
   static void fence() { _mm_sfence(); }

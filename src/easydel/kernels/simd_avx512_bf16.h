@@ -22,10 +22,19 @@ struct Avx512Pairs {  // what FmaPairs<Avx512> computes, by one instruction
   }
   static Right right(const bf16* pairs) { return Right(_mm512_loadu_si512(pairs)); }
   static F add(F sum, Right b, Left a) { return _mm512_dpbf16_ps(sum, b, a); }
-  // Sixteen int8 codes of two rows. They are exact in bf16, so that the low half of each float is zero.
-  static Right right_of_codes(const int8_t* even, const int8_t* odd) {
-    const __m512i low = _mm512_srli_epi32(_mm512_castps_si512(Avx512::load(even)), 16);
-    return Right(_mm512_or_si512(low, _mm512_castps_si512(Avx512::load(odd))));
+  // 32 codes of two rows.
+  static void right_of_codes(const int8_t* even, const int8_t* odd, Right (&to)[2]) {
+    for (int i = 0; i < 2; ++i) {  // codes are exact in bf16, so that the low half of each float is zero
+      const __m512i low = _mm512_srli_epi32(_mm512_castps_si512(Avx512::load(even + 16 * i)), 16);
+      to[i] = Right(_mm512_or_si512(low, _mm512_castps_si512(Avx512::load(odd + 16 * i))));
+    }
+  }
+  static void right_of_codes(const i4_pair* even, const i4_pair* odd, Right (&to)[2]) {
+    const __m512i low = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(even)));
+    const __m512i high = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(odd)));
+    const __m512i pairs = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+    to[0] = Right(Avx512::numbers_of_i4(pairs));
+    to[1] = Right(Avx512::numbers_of_i4(_mm512_srli_epi16(pairs, 4)));
   }
 
   static void right_of_rows(const bf16* even, const bf16* odd, int64_t columns, Right (&to)[2]) {

@@ -21,6 +21,8 @@ at::ScalarType cache_type(CacheFormat format, at::ScalarType compute) {
       return at::kBFloat16;
     case CacheFormat::int8:
       return at::kChar;
+    case CacheFormat::int4_values:
+      return at::kByte;
     case CacheFormat::e4m3:
       return at::kFloat8_e4m3fn;
   }
@@ -28,7 +30,8 @@ at::ScalarType cache_type(CacheFormat format, at::ScalarType compute) {
 }
 
 void check_cache_format(CacheFormat format, const std::vector<CacheLayer>& layers, at::Device device) {
-  if (format != CacheFormat::int8 && format != CacheFormat::e4m3) return;
+  const bool pairs = format == CacheFormat::int4_values;
+  if (format != CacheFormat::int8 && format != CacheFormat::e4m3 && !pairs) return;
   constexpr int64_t max_dim = 1024;  // of int8 keys, whose sums are exact (kernels/attention.h)
   const auto refuse_codes = [](std::string problem, const char* remedy) {
     refuse("quantization.kv_cache", std::move(problem), remedy);
@@ -47,6 +50,8 @@ void check_cache_format(CacheFormat format, const std::vector<CacheLayer>& layer
           "leave it out; this cache is small already");
     if (layer.k_dim > max_dim)
       refuse_codes(str("heads of ", layer.k_dim, " dimensions are not built yet"), "leave it out");
+    if (pairs && layer.v_dim % 2 != 0)
+      refuse_codes(str("values of ", layer.v_dim, " dimensions in four bits are not built yet"), "choose 8bit");
   }
   if (!has_keys)
     refuse_codes("this model keeps no keys and values, only recurrent states, which stay fp32", "leave it out");

@@ -27,17 +27,21 @@ struct CacheLayer {
 
 struct CacheShape {
   std::vector<CacheLayer> layers;
-  // Of keys and values. Codes are kChar (int8) and kFloat8_e4m3fn: each token and head has an fp32 scale, and an
-  // element is code x scale. States are always fp32.
+  // Of keys and values. Codes are kChar (int8), kFloat8_e4m3fn, and kByte (int8 keys, and values in int4, two in each
+  // byte): each token and head has an fp32 scale, and an element is code x scale. States are always fp32.
   at::ScalarType type = at::kFloat;
   at::Device device = at::kCPU;
 
-  bool is_coded() const { return type == at::kChar || type == at::kFloat8_e4m3fn; }
+  bool is_coded() const { return type == at::kChar || type == at::kByte || type == at::kFloat8_e4m3fn; }
+  at::ScalarType key_type() const { return type == at::kByte ? at::kChar : type; }
+  // Elements of `type` that the values of a head take; with kByte, v_dim is even.
+  int64_t value_elements(int64_t v_dim) const { return type == at::kByte ? v_dim / 2 : v_dim; }
 };
 
 // The keys and values of one layer, as attention reads them.
 struct KeyPages {
-  Tensor keys, values;  // [pages, kv_heads, page_tokens, dim]; values undefined: the layer keeps none
+  // [pages, kv_heads, page_tokens, dim], of int4 values dim / 2; values undefined: the layer keeps none.
+  Tensor keys, values;
   // Of each sequence: position t is token t % page_tokens of page tables[sequence][t / page_tokens].
   std::vector<std::span<const int32_t>> tables = {};
   Tensor key_scales = {}, value_scales = {};  // of codes: fp32 [pages, kv_heads, page_tokens]

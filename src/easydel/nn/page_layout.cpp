@@ -20,8 +20,8 @@ PageLayout::PageLayout(const CacheShape& shape, int64_t page_tokens, std::span<c
     const CacheLayer& layer = shape.layers[size_t(index)];
     Place& own = places_.emplace_back();
     own.layer = index;
-    own.keys = place(layer.kv_heads, layer.k_dim, shape.type);
-    own.values = place(layer.kv_heads, layer.v_dim, shape.type);
+    own.keys = place(layer.kv_heads, layer.k_dim, shape.key_type());
+    own.values = place(layer.kv_heads, shape.value_elements(layer.v_dim), shape.type);
     if (!shape.is_coded()) continue;
     own.key_scales = place(layer.kv_heads, layer.k_dim > 0 ? 1 : 0, at::kFloat);
     own.value_scales = place(layer.kv_heads, layer.v_dim > 0 ? 1 : 0, at::kFloat);

@@ -85,7 +85,7 @@ Tensor attend_gathered(const AttentionBackend& backend, const AttentionNeed& nee
     rows += range.key_end;
   }
   const auto all = [&](const std::vector<Tensor>& parts, const Tensor& pages) {
-    if (parts.empty()) return at::empty({0, pages.size(1), pages.size(3)}, need.q.options());
+    if (parts.empty()) return at::empty({0, pages.size(1), head_dim_of(pages)}, need.q.options());
     return (parts.size() == 1 ? parts[0] : at::cat(parts, 1)).transpose(0, 1);
   };
   const Tensor k = all(keys, need.k), v = all(values, need.v);

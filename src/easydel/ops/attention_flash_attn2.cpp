@@ -9,6 +9,7 @@
 #include "easydel/base/error.h"
 #include "easydel/ops/attention_backends.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/ops/key_pages.h"
 #include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
@@ -44,7 +45,7 @@ KernelShape shape_of(const AttentionNeed& need) {
   shape.spec.heads = need.q.size(1);
   shape.spec.kv_heads = need.k.size(1);
   shape.spec.head_dim = need.q.size(2);
-  shape.spec.v_dim = need.v.size(-1);
+  shape.spec.v_dim = head_dim_of(need.v);
   shape.spec.scale = float(need.spec.scale);
   shape.spec.causal = need.spec.kind == AttentionKind::causal;
   shape.spec.window = need.spec.window;
@@ -90,7 +91,7 @@ struct Flash : torch::autograd::Function<Flash> {
     if (memory && memory->out.defined()) {
       out = memory->out.detach(), lse = memory->normalizers;
     } else {
-      out = room({q.size(0), q.size(1), v.size(-1)}, q.options(), shape.queries());
+      out = room({q.size(0), q.size(1), shape.spec.v_dim}, q.options(), shape.queries());
       if (context || memory) lse = at::zeros({q.size(0), q.size(1)}, q.options().dtype(at::kFloat));
       kernels::AttentionSpec spec = shape.spec;
       spec.sinks = numbers(sinks), spec.slopes = numbers(slopes);

@@ -1,5 +1,6 @@
 #include "easydel/ops/key_pages.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 
@@ -26,7 +27,7 @@ void write_by_kernel(const Rows* parts, size_t count, const RopeTable* rope, std
     const auto& [pages, scales] = parts[i].pages;
     kernels::PagedRows& one = all.emplace_back();
     one.from = tensor::heads_of(parts[i].rows);
-    one.heads = pages.size(1), one.dim = pages.size(3);
+    one.heads = pages.size(1), one.dim = head_dim_of(pages);
     one.to = {pages.mutable_data_ptr(), tensor::page_dtype(pages.scalar_type()), pages.stride(2), pages.stride(1)};
     one.page_stride = pages.stride(0);
     if (scales.defined()) {
@@ -50,6 +51,17 @@ void write_by_torch(const Rows& part, std::span<const PagePlace> places) {
   const auto index = [&](const std::vector<int64_t>& of) { return at::tensor(of, at::kLong).to(to.device()); };
   const c10::List<std::optional<Tensor>> indices({index(pages), index(tokens)});
   to.transpose(1, 2).index_put_(indices, part.rows);
+}
+
+// Codes of kByte [..., dim / 2] as whole numbers [..., dim].
+Tensor spread(const Tensor& pairs) {
+  const int64_t bytes = pairs.size(-1), block = kernels::i4_block / 2;
+  std::vector<Tensor> parts;  // of up to 32 codes: the low halves of their bytes, then the high ones
+  for (int64_t first = 0; first < bytes; first += block) {
+    const Tensor some = pairs.narrow(-1, first, std::min(block, bytes - first));
+    parts.push_back(some.bitwise_and(15)), parts.push_back(some.bitwise_right_shift(4));
+  }
+  return at::cat(parts, -1).to(at::kFloat).sub_(8);
 }
 
 }  // namespace
@@ -82,11 +94,12 @@ Tensor gather_pages(const Pages& all, std::span<const int32_t> table, int64_t co
   const int64_t page_tokens = pages.size(2), needed = (count + page_tokens - 1) / page_tokens;
   check(needed <= int64_t(table.size()), "pages: ", count, " tokens in ", table.size(), " pages");
   const at::ScalarType type = scales.defined() ? at::kFloat : pages.scalar_type();
-  const Tensor out = at::empty({pages.size(1), needed * page_tokens, pages.size(3)}, pages.options().dtype(type));
+  const Tensor out = at::empty({pages.size(1), needed * page_tokens, head_dim_of(pages)}, pages.options().dtype(type));
   for (int64_t i = 0; i < needed; ++i) {
     const int64_t tokens = std::min(page_tokens, count - i * page_tokens);
     const Tensor to = out.narrow(1, i * page_tokens, tokens);
-    to.copy_(pages[table[size_t(i)]].narrow(1, 0, tokens));
+    const Tensor from = pages[table[size_t(i)]].narrow(1, 0, tokens);
+    to.copy_(pages.scalar_type() == at::kByte ? spread(from) : from);
     if (scales.defined()) to.mul_(scales[table[size_t(i)]].narrow(1, 0, tokens).unsqueeze(2));
   }
   return out.narrow(1, 0, count).transpose(0, 1);

@@ -18,12 +18,15 @@ struct PagePlace {
 
 // Pages of keys or of values.
 struct Pages {
-  Tensor rows;    // [pages, heads, page_tokens, dim]
+  Tensor rows;    // [pages, heads, page_tokens, dim]; of int4 codes kByte [..., dim / 2] (kernels/dtype.h: i4_pair)
   Tensor scales;  // of codes: fp32 [pages, heads, page_tokens]
 
   Pages() = default;
   Pages(Tensor all_rows, Tensor all_scales = {}) : rows(std::move(all_rows)), scales(std::move(all_scales)) {}
 };
+
+// Dimensions of a head in the last dimension of `rows`: pages as above, or plain keys and values.
+inline int64_t head_dim_of(const Tensor& rows) { return rows.size(-1) * (rows.scalar_type() == at::kByte ? 2 : 1); }
 
 // Writes row i of keys, and of values if defined, [tokens, heads, dim], to places[i] of the pages. `rope` rotates the
 // keys while they are written; null: they are copied. No gradient.

@@ -25,6 +25,7 @@ kernels::DType kernel_dtype(at::ScalarType type) {
 
 kernels::DType page_dtype(at::ScalarType type) {
   if (type == at::kChar) return kernels::DType::i8;
+  if (type == at::kByte) return kernels::DType::i4;
   return type == at::kFloat8_e4m3fn ? kernels::DType::e4m3 : kernel_dtype(type);
 }
 
