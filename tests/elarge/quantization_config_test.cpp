@@ -32,5 +32,37 @@ TEST(QuantizationConfig, DoublesTheQuantizationOfFourBits) {
             "quantization.kv_cache.double_quant: has no effect on the KV cache\n    leave it out");
 }
 
+TEST(QuantizationConfig, ReadsCodesInAnotherFormat) {
+  const auto of = [](const std::string& keys) { return *read("model: {" + keys + "}").weight_format(); };
+  const WeightFormat made = of("quantization_method: nf4, runtime_dtype: a8q, group_size: 128, double_quant: true");
+  EXPECT_EQ(made.format.name, "a8q");
+  EXPECT_EQ(made.format.spec.group, 32);
+  ASSERT_TRUE(made.stored);
+  EXPECT_EQ(quant::rule_of(*made.stored).method, "nf4");
+  EXPECT_EQ(made.stored->spec.group, 128);
+  EXPECT_TRUE(quant::rule_of(*made.stored).double_quant);
+  EXPECT_FALSE(made.of_codes);
+  // Of a checkpoint in codes; the other keys are those of the new format.
+  const WeightFormat converted = of("runtime_dtype: a8q, group_size: 64");
+  EXPECT_EQ(converted.format.name, "a8q");
+  EXPECT_EQ(converted.format.spec.group, 64);
+  EXPECT_FALSE(converted.stored);
+  EXPECT_TRUE(converted.of_codes);
+  const WeightFormat same = of("quantization_method: nf4, runtime_dtype: nf4");
+  EXPECT_EQ(same.format.name, "nf4");
+  EXPECT_FALSE(same.stored || same.of_codes);
+  EXPECT_FALSE(of("quantization_method: nf4").of_codes);
+}
+
+TEST(QuantizationConfig, KeepsTheCacheInCodes) {
+  const auto of = [](const std::string& keys) { return read("kv_cache: {" + keys + "}").cache_format({}); };
+  for (const char* const word : {"8bit", "a8bit", "a8q"})
+    EXPECT_EQ(of(std::string("quantization_method: ") + word), nn::CacheFormat::int8);
+  EXPECT_EQ(of("quantization_method: a4q"), nn::CacheFormat::int4_values);
+  EXPECT_EQ(of("quantization_method: a4q, bits: 4"), nn::CacheFormat::int4_values);
+  for (const char* const word : {"mxfp8", "nvfp8"})
+    EXPECT_EQ(of(std::string("quantization_method: ") + word), nn::CacheFormat::e4m3);
+}
+
 }  // namespace
 }  // namespace easydel::elarge

@@ -165,7 +165,7 @@ TEST(CodedCheckpoints, AreNotQuantizedOnceMore) {
   const auto folder = test::test_data("codes/gptq_4");
   EXPECT_EQ(test::replaced(test::refusal([&] { load_model(folder, options); }), folder.string(), "M"),
             "quantization.model: M: 7 weights are in codes (gptq, 4 bits, groups of 32) already\n"
-            "    leave the key out, or load the unquantized model");
+            "    leave the key out, load the unquantized model, or give runtime_dtype alone, which converts the codes");
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, CodedCheckpoint, testing::ValuesIn(coded_goldens()),

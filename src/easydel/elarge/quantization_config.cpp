@@ -15,12 +15,14 @@ std::optional<WeightFormat> QuantizationConfig::weight_format() const {
   const QuantizedPart part = model.value_or(QuantizedPart{});
   // The documents' defaults: nf4 for a section, 8-bit integers for the flag alone.
   const auto usual = model ? QuantizationMethod::nf4 : QuantizationMethod::int8;
-  const QuantizationMethod stored = part.quantization_method.value_or(method.value_or(usual));
-  if (part.runtime_dtype && *part.runtime_dtype != stored)
-    refuse(out.where + ".runtime_dtype", "computing in a format other than the weights' is not built yet",
-           "leave it out");
+  const auto word = [](QuantizationMethod of) { return config::Codec<QuantizationMethod>::write(of).scalar; };
+  // The format that the other keys are about: that of the codes which are made first.
+  const bool named = part.quantization_method || method;
+  out.of_codes = part.runtime_dtype && !named;
+  const QuantizationMethod made =
+      out.of_codes ? *part.runtime_dtype : part.quantization_method.value_or(method.value_or(usual));
   quant::FormatConfig format;
-  format.method = config::Codec<QuantizationMethod>::write(stored).scalar;
+  format.method = word(made);
   format.group_size = part.group_size;
   format.bits = part.bits;
   // The documents' default is for formats whose groups can be chosen.
@@ -29,6 +31,10 @@ std::optional<WeightFormat> QuantizationConfig::weight_format() const {
   out.format = quant::format_of(format, out.where);
   if (part.double_quant)
     out.format = quant::with_double_quantization(std::move(out.format), out.where + ".double_quant");
+  if (part.runtime_dtype && part.simulate)
+    refuse(out.where + ".simulate", "a simulated runtime_dtype is not built yet", "leave one of the two out");
+  if (part.runtime_dtype && *part.runtime_dtype != made)
+    out.stored = std::exchange(out.format, quant::format_of({word(*part.runtime_dtype)}, out.where + ".runtime_dtype"));
   out.pattern = part.pattern.value_or("");
   out.linear_pattern = linear_pattern;
   out.simulate = part.simulate;

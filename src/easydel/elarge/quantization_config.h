@@ -58,7 +58,10 @@ struct QuantizedPart {
     using namespace config;
     return std::array{
         field<&C::quantization_method>("Quantization format.", alias("dtype"), alias("method")),
-        field<&C::runtime_dtype>("Format of the computation; null: quantization_method."),
+        field<&C::runtime_dtype>(
+            "Format that products read the weights in; null: that of quantization_method. The values of the codes are "
+            "rounded to it while the model is loaded. Give it without quantization_method to convert a checkpoint that "
+            "is in codes."),
         field<&C::group_size>("Number of values that share a scale; null: the format's default. Smaller "
                               "groups are more precise and take more memory.",
                               at_least(1), alias("block_size")),
@@ -83,6 +86,9 @@ struct WeightFormat {
   std::string pattern, linear_pattern;
   bool simulate = false;
   std::string where;  // "quantization.model"
+  // As in nn::Quantization.
+  std::optional<quant::Format> stored = {};
+  bool of_codes = false;
 };
 
 struct QuantizationConfig {

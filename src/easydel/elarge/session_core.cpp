@@ -439,7 +439,7 @@ std::optional<nn::Quantization> quantization_of(const QuantizationConfig& config
   const auto weights = config.weight_format();
   if (!weights) return std::nullopt;
   return nn::Quantization{weights->format, weights->pattern, weights->linear_pattern, weights->simulate,
-                          weights->where};
+                          weights->where,  weights->stored,  weights->of_codes};
 }
 
 std::unique_ptr<Session> open_session(const Config& config, bool trains) {

@@ -195,7 +195,9 @@ void Checkpoint::fill(nn::Entry& entry, const std::vector<nn::TensorSource>& sou
     source = sources.front();
     source.found = source.tensors;
   };
-  if (keep && KeptCodes::can_keep(entry))
+  if (keep && KeptCodes::can_keep(entry) && in_codes(source) && keep->converts(entry))
+    options = options.dtype(at::kFloat);
+  else if (keep && KeptCodes::can_keep(entry))
     if (auto codes = codes_of(entry, *keep); !codes.empty()) {
       keep->keep(entry, std::move(codes));
       return unpacked();
@@ -264,6 +266,11 @@ int64_t Checkpoint::coded_bytes(const nn::Entry& entry) const {
   const auto codes = folder_.codes(source.found[0]);
   if (!codes) return 0;
   return int64_t(double(entry.elements()) * double(codes->bytes()) / double(codes->rows() * codes->k()));
+}
+
+bool Checkpoint::in_codes(const nn::TensorSource& source) const {
+  return source.packing == nn::Packing::mxfp4 ||
+         std::ranges::all_of(source.found, [&](const std::string& name) { return folder_.codes(name) != nullptr; });
 }
 
 std::vector<ops::Matrix> Checkpoint::codes_of(const nn::Entry& entry, const KeptCodes& keep) const {

@@ -77,6 +77,7 @@ class Checkpoint {
   std::vector<std::string> unexpected(int64_t layers) const;
   bool in_stack(const std::string& name) const;
 
+  bool in_codes(const nn::TensorSource& source) const;  // all of its tensors
   // The codes of a weight that was matched, one for each of its matrices. Empty: it has values, or codes of which it is
   // not a number of whole rows, or codes that are not kept.
   std::vector<ops::Matrix> codes_of(const nn::Entry& entry, const KeptCodes& keep) const;

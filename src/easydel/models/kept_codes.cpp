@@ -23,13 +23,20 @@ std::shared_ptr<nn::WeightStack> KeptCodes::experts(const nn::Scope&, nn::Entry&
   return found == codes_.end() ? weight : nn::quantized_stack(found->second, entry.compute);
 }
 
+void refuse_conversion(const std::filesystem::path& folder, const nn::Quantization& wanted) {
+  refuse(wanted.where + ".runtime_dtype", str("the weights of ", folder.string(), " are not in codes to be converted"),
+         "give their format as quantization_method");
+}
+
 void check_codes(const std::filesystem::path& folder, const quant::CodedFolder& weights, const LoadOptions& options) {
+  if (options.quantization && options.quantization->of_codes && weights.all_codes().empty())
+    refuse_conversion(folder, *options.quantization);
   const quant::CodedWeight* const first = weights.only_codes();
   if (!first) return;
   const std::string what = str(weights.all_codes().size(), " weights are in codes (", first->format, ")");
-  if (options.quantization)
+  if (options.quantization && !options.quantization->of_codes)
     refuse(options.quantization->where, str(folder.string(), ": ", what, " already"),
-           "leave the key out, or load the unquantized model");
+           "leave the key out, load the unquantized model, or give runtime_dtype alone, which converts the codes");
   if (options.training && options.adapters.empty())
     refuse(folder.string(), str(what, ", and codes are not trained: only the other parameters could be"),
            "train an adapter over them: the section lora, LoadOptions::adapters");

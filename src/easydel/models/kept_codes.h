@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "easydel/models/model.h"
+#include "easydel/nn/quantization.h"
 #include "easydel/nn/weight_policy.h"
 #include "easydel/quant/coded_folder.h"
 
@@ -16,7 +17,10 @@ namespace easydel::models {
 class KeptCodes final : public nn::WeightPolicy {
  public:
   // `quantizes`: the model's weights become codes once more, so that those which stand for values are decoded.
-  explicit KeptCodes(bool quantizes) : quantizes_(quantizes) {}
+  // `converter` (may be null, else outlives it) makes other codes of some.
+  KeptCodes(bool quantizes, nn::Quantizer* converter) : quantizes_(quantizes), converter_(converter) {}
+  // Whether the codes of an entry become others: it needs its values in fp32 then.
+  bool converts(const nn::Entry& entry) const { return converter_ && converter_->converts(entry); }
   bool keeps(const quant::CodedWeight& weight) const { return !quantizes_ || !weight.stands_for_values; }
   // Whether products can read the entry from codes: a linear layer or a stack of experts that is not trained.
   static bool can_keep(const nn::Entry& entry);
@@ -30,10 +34,13 @@ class KeptCodes final : public nn::WeightPolicy {
 
  private:
   bool quantizes_;
+  nn::Quantizer* converter_;
   std::map<const nn::Entry*, std::vector<ops::Matrix>> codes_;
 };
 
-// UserError: the folder's weights are codes, and the options quantize them once more or train them.
+// UserError: the folder's weights are codes, and the options quantize them once more or train them; or they are not,
+// and the options convert codes.
+[[noreturn]] void refuse_conversion(const std::filesystem::path& folder, const nn::Quantization& wanted);
 void check_codes(const std::filesystem::path& folder, const quant::CodedFolder& weights, const LoadOptions& options);
 
 }  // namespace easydel::models

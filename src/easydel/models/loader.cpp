@@ -73,6 +73,7 @@ void check_quantization(const nn::Quantization& wanted, bool training, const mes
       not_built(axis == std::string_view("tp") ? "a quantized model along tp" : "a quantized model along ep",
                 "share the ranks out along dp and fsdp (sharding.axis_dims)");
   if (!device.is_cpu()) not_built("a quantized model on a GPU", "set loader.device to cpu");
+  if (wanted.of_codes && mesh.ranks() > 1) not_built("converting codes on several ranks", "run one rank");
 }
 
 // A folder without the values of its weights.
@@ -177,6 +178,7 @@ Opened open(const fs::path& folder, const LoadOptions& options, const mesh::Mesh
       out.whole->left_alone = out.checkpoint->left_alone();
     }
   } else {
+    if (options.quantization && options.quantization->of_codes) refuse_conversion(folder, *options.quantization);
     out.file_type = tensor::scalar_type(weights::dtype_of_weights(out.config));
   }
   // With another head, or without the values of the other parts, it is a text model from now on.
@@ -236,15 +238,14 @@ struct Policies {
   // Codes stay codes where kernels can multiply by them, and where adapters are merged into them one by one.
   Policies(const LoadOptions& options, nn::Building& building, at::Device device = at::kCPU) {
     const bool only_read = options.keep_file_types && options.adapters.empty();
+    if (options.quantization) quantizer = std::make_shared<nn::Quantizer>(*options.quantization);
     const mesh::Mesh& mesh = options.team->mesh();
     if (device.is_cpu() && mesh.size("tp") == 1 && mesh.size("ep") == 1 && !only_read) {
-      kept = std::make_shared<KeptCodes>(options.quantization.has_value());
+      const bool converts = quantizer && options.quantization->of_codes;
+      kept = std::make_shared<KeptCodes>(quantizer && !converts, converts ? quantizer.get() : nullptr);
       building.weight_policies.push_back(kept);
     }
-    if (options.quantization) {
-      quantizer = std::make_shared<nn::Quantizer>(*options.quantization);
-      building.weight_policies.push_back(quantizer);
-    }
+    if (quantizer) building.weight_policies.push_back(quantizer);
     for (const AdapterOptions& each : options.adapters) {
       adapters.push_back(std::make_shared<Adapter>(each));
       building.weight_policies.push_back(adapters.back());

@@ -9,6 +9,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/regular_expression.h"
 #include "easydel/nn/made_codes.h"
+#include "easydel/ops/quantized_product.h"
 #include "easydel/quant/quantize.h"
 #include "easydel/tensor/mapped.h"
 
@@ -69,6 +70,7 @@ Quantizer::Quantizer(const Quantization& quantization)
 
 std::shared_ptr<Weight> Quantizer::linear(const Scope& scope, Entry& entry, std::shared_ptr<Weight> weight,
                                           bool shared) {
+  if (quantization_.of_codes) return converted_.contains(&entry) ? coded(entry, std::move(weight), shared) : weight;
   const bool taken = takes(entry, scope.path(), shared);
   if (const auto table = tables_.find(&entry); table != tables_.end()) return table->second;
   if (!taken || !entry.shard.defined()) return weight;
@@ -76,7 +78,7 @@ std::shared_ptr<Weight> Quantizer::linear(const Scope& scope, Entry& entry, std:
 }
 
 std::shared_ptr<Weight> Quantizer::embedding(const Scope&, Entry& entry, std::shared_ptr<Weight> weight) {
-  if (!names(entry)) return weight;
+  if (quantization_.of_codes || !names(entry)) return weight;
   ++weights_;
   if (!entry.shard.defined()) return weight;
   weight = coded(entry, std::move(weight), /*shared=*/false);
@@ -85,8 +87,8 @@ std::shared_ptr<Weight> Quantizer::embedding(const Scope&, Entry& entry, std::sh
 }
 
 std::shared_ptr<WeightStack> Quantizer::experts(const Scope&, Entry& entry, std::shared_ptr<WeightStack> weight) {
-  if (!names(entry)) return weight;
-  ++weights_;
+  if (quantization_.of_codes ? !converted_.contains(&entry) : !names(entry)) return weight;
+  if (!quantization_.of_codes) ++weights_;
   if (entry.team->size() > 1)
     refuse(quantization_.where, str(entry.path, ": experts in codes on several ranks are not built yet"),
            "run one rank, or leave them out of the pattern");
@@ -100,8 +102,7 @@ std::shared_ptr<WeightStack> Quantizer::experts(const Scope&, Entry& entry, std:
       rounded.push_back(quant::rounded(values[e], quantization_.format));
       continue;
     }
-    codes.push_back(quant::coded(values[e], quantization_.format, entry.compute));
-    bytes_ += quant::bytes_of(codes.back());
+    codes.push_back(codes_of(values[e], entry.compute));
   }
   if (quantization_.simulate) {
     entry.shard = at::stack(rounded);
@@ -140,20 +141,39 @@ std::shared_ptr<Weight> Quantizer::coded(Entry& entry, std::shared_ptr<Weight> w
     bytes_ += int64_t(values.nbytes());
     return weight;
   }
-  const ops::Matrix codes = quant::coded(values, quantization_.format, entry.compute);
-  bytes_ += quant::bytes_of(codes);
+  const ops::Matrix codes = codes_of(values, entry.compute);
   if (!shared) entry.shard = Tensor();
   tensor::forget(values);  // the mapped bytes of the file are not needed any more
   return quantized_weight(Parameter(&entry), codes, entry.compute, quantization_.format);
 }
 
+ops::Matrix Quantizer::codes_of(const Tensor& values, at::ScalarType compute) {
+  const auto stored = [&] { return ops::decoded(quant::coded(values, *quantization_.stored, at::kFloat), at::kFloat); };
+  ops::Matrix codes = quant::coded(quantization_.stored ? stored() : values, quantization_.format, compute);
+  bytes_ += quant::bytes_of(codes);
+  return codes;
+}
+
+bool Quantizer::converts(const Entry& entry) {
+  const std::string layer = layer_name(entry);
+  if (!quantization_.of_codes || !pattern_.found_in(layer) || !linear_pattern_.found_in(layer)) return false;
+  converted_.insert(&entry);
+  return true;
+}
+
 void Quantizer::refuse_none() const {
-  if (weights_ == 0)
+  if (weights_ == 0 && !quantization_.of_codes)
     refuse(quantization_.where + ".pattern", str("no linear layer is called as '", quantization_.pattern, "' asks"),
            seen_.empty() ? "leave it out" : "one is called " + seen_);
 }
 
 std::string Quantizer::told() const {
+  if (quantization_.of_codes)
+    return str(counted(int64_t(converted_.size()), "weight"), " in codes read in ", quantization_.format.name, ": ",
+               megabytes(bytes_), " MB");
+  if (quantization_.stored)
+    return str(weights_, " weights in ", quantization_.stored->name, " read in ", quantization_.format.name, ": ",
+               megabytes(bytes_), " of ", megabytes(bytes_before_), " MB");
   return str(weights_, " weights in ", quantization_.format.name, ": ", megabytes(bytes_), " of ",
              megabytes(bytes_before_), " MB");
 }

@@ -3,6 +3,8 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,11 @@ struct Quantization {
   std::string pattern = {}, linear_pattern = {};
   bool simulate = false;               // round the values, and keep them in their dtype
   std::string where = "quantization";  // how errors name it
+  // runtime_dtype: values are rounded to `stored` first, and what these codes stand for is rounded once to `format`.
+  std::optional<quant::Format> stored = {};
+  // runtime_dtype for a checkpoint in codes: what its codes stand for is rounded once to `format`, in every weight that
+  // lies in codes and whose path the patterns match. Other weights stay as they are.
+  bool of_codes = false;
 };
 
 // Quantizes linear layers, and embeddings and experts that the pattern names. Norms and routers stay as they are. A
@@ -37,6 +44,10 @@ class Quantizer final : public WeightPolicy {
   // UserError on several ranks.
   std::shared_ptr<WeightStack> experts(const Scope& scope, Entry& entry, std::shared_ptr<WeightStack> weight) override;
 
+  // Of an entry that lies in codes: whether they become others (Quantization::of_codes). Then the entry must get its
+  // values in fp32, and linear() or experts() makes the new codes.
+  bool converts(const Entry& entry);
+
   // Whether the patterns take the linear layer `layer`; counted.
   bool takes(const Entry& entry, const std::string& layer, bool shared);
 
@@ -47,12 +58,14 @@ class Quantizer final : public WeightPolicy {
  private:
   bool names(const Entry& entry) const;
   std::shared_ptr<Weight> coded(Entry& entry, std::shared_ptr<Weight> weight, bool shared);
+  ops::Matrix codes_of(const Tensor& values, at::ScalarType compute);
 
   Quantization quantization_;
   RegularExpression pattern_, linear_pattern_;
   std::vector<std::string> words_;                          // of the pattern
   std::map<const Entry*, std::shared_ptr<Weight>> tables_;  // embeddings in codes
-  std::string seen_;                                        // a layer that was not taken
+  std::set<const Entry*> converted_;
+  std::string seen_;  // a layer that was not taken
   int64_t weights_ = 0, bytes_before_ = 0, bytes_ = 0;
 };
 
