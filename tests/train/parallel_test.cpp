@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "easydel/base/files.h"
+#include "easydel/nn/quantized_training.h"
 #include "easydel/tensor/mapped.h"
 #include "easydel/train/distillation_config.h"
 #include "easydel/train/trainer.h"
@@ -67,6 +68,7 @@ struct How {
   int64_t total_batch_size = 8;
   std::vector<models::AdapterOptions> adapters = {};
   std::string model = "model", codes = {};  // folder; `codes`: quantized to this format while it is loaded
+  std::string trained_codes = {};           // quantization_mode
   bool attention = false;                   // distills that, too
   bool distills = false;                    // from a teacher of the same shape; keeps a moving average, too
 };
@@ -82,6 +84,9 @@ void train(const fs::path& folder, const std::string& name, int64_t steps, std::
   parts.load.adapters = how.adapters;
   if (!how.codes.empty())
     parts.load.quantization = nn::Quantization{.format = quant::format_of({.method = how.codes}, "quantization")};
+  if (!how.trained_codes.empty())
+    parts.load.weight_policy = std::make_shared<nn::QuantizedTraining>(
+        quant::format_of({.method = how.trained_codes}, "quantization"), at::kFloat, "trainer.quantization_mode");
   parts.model = models::load_model(folder / how.model, parts.load);
   parts.checkpointing = how.checkpointing;
   parts.save_dtype = how.save_dtype;
@@ -268,6 +273,23 @@ TEST_F(ParallelTraining, OverCodesEqualsOneRank) {
           expect_equal_tensors(folder() / one / file, folder() / name / file);
         });
       }
+    }
+  }
+}
+
+// Each rank rounds whole weights, in groups that its own rows or columns would not hold.
+TEST_F(ParallelTraining, ForCodesEqualsOneRank) {
+  const auto recomputed = nn::Checkpointing::nothing_saveable;
+  for (const std::string codes : {"nf4", "a8q"}) {
+    const std::string one = "one_" + codes;
+    train_on(1, {}, folder(), one, 3, {.trained_codes = codes});
+    train_on(1, {}, folder(), one + "_plain", 3);
+    EXPECT_NE(test::metric(folder() / one, "loss"), test::metric(folder() / (one + "_plain"), "loss"));
+    for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{1, 2, 1, 1, 1}, {2, 1, 1, 1, 1}}) {
+      const std::string name = one + mesh::Mesh(mesh::default_axes(), sizes).describe();
+      SCOPED_TRACE(name);
+      train_on(2, sizes, folder(), name, 3, {.checkpointing = recomputed, .trained_codes = codes});
+      expect_equal_runs(folder(), one, name, 3);
     }
   }
 }

@@ -70,7 +70,10 @@ std::shared_ptr<nn::WeightPolicy> quantized_training(const train::TrainerConfig&
   if (!options.adapters.empty())
     refuse(where, "trains the weights themselves, and a run with an adapter leaves them as they are",
            "leave out the section lora and quantization.model, or quantization_mode");
-  if (options.team->mesh().ranks() > 1) refuse(where, "is not built yet on several ranks", "run one rank");
+  const mesh::Mesh& mesh = options.team->mesh();
+  if (mesh.ranks() > mesh.size("dp") * mesh.size("fsdp"))
+    refuse(where, str("is not built yet on the mesh ", mesh.describe()),
+           "share the ranks out along dp and fsdp (sharding.axis_dims)");
   const quant::FormatConfig format{
       .method = config::Codec<train::QuantizationMode>::write(*trainer.quantization_mode).scalar,
       .group_size = trainer.quantization_group_size,

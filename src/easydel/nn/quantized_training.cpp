@@ -55,7 +55,7 @@ class RoundedWeight final : public Weight {
     const at::NoGradGuard no_gradient;
     // As a checkpoint holds the values, and as a model that is loaded from it reads them.
     const at::ScalarType type = saved_ != at::ScalarType::Undefined ? saved_ : entry.source.found_type;
-    Tensor values = entry.shard.detach();
+    Tensor values = entry.team->whole(entry.shard.detach(), entry.layout);
     if (type != at::ScalarType::Undefined) values = values.to(type);
     codes_ = quant::coded(values.to(entry.compute), format_, entry.compute);
     values_ = ops::decoded(codes_, entry.compute);

@@ -12,7 +12,8 @@ namespace easydel::nn {
 
 // Of all linear layers but the output's, which are those that Quantizer takes by default. Codes are made of the values
 // as a checkpoint will hold them, so the saved model has the logits of training, to the bit, when it is loaded in the
-// same format. On one rank, on a CPU.
+// same format. On a CPU; along fsdp each rank makes the codes of the whole weight, for which ranks gather it once a
+// version.
 class QuantizedTraining final : public WeightPolicy {
  public:
   // `saved`: the dtype of checkpoints; Undefined: that of the file. `where`: how errors name it.
