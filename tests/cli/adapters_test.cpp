@@ -26,12 +26,25 @@ class NamedAdapters : public testing::Test {
     EXPECT_EQ(ran.status, 0) << ran.err;
     return ran.out;
   }
-  test::Ran run(const std::string& action) {
-    test::write_file(work_ / "run.yaml",
-                     str("model: {name_or_path: ", story(),
-                         "}\nloader: {dtype: fp32, param_dtype: fp32}\nadapters: {loud: ", folder("loud"),
-                         ", soft: ", folder("soft"), ", mix: {cat: {loud: 1}}}\nactions:\n- generate: ", action, "\n"));
-    return test::run_program({"elarge", (work_ / "run.yaml").string()});
+  test::Ran run(const std::string& action, const std::vector<std::string>& before = {},
+                const std::vector<std::string>& after = {}) {
+    test::write_file(
+        work_ / "run.yaml",
+        str("model: {name_or_path: ", story(), "}\nloader: {dtype: fp32, param_dtype: fp32}\nadapters: {loud: ",
+            folder("loud"), ", soft: ", folder("soft"),
+            ", mix: {cat: {loud: 1}}, both: {cat: {loud: 0.5, soft: 0.4}}}\nactions:\n- generate: ", action, "\n"));
+    std::vector<std::string> words = before;
+    words.insert(words.end(), {"elarge", (work_ / "run.yaml").string()});
+    words.insert(words.end(), after.begin(), after.end());
+    return test::run_program(words, {.environment = {{"OMP_NUM_THREADS", "1"}, {"OMP_WAIT_POLICY", "PASSIVE"}}});
+  }
+  // Of out.jsonl.
+  std::vector<std::string> texts() const {
+    const std::string lines = test::read_file(work_ / "out.jsonl");
+    std::vector<std::string> out;
+    for (size_t begin = 0, end; (end = lines.find('\n', begin)) != std::string::npos; begin = end + 1)
+      out.push_back(parse_json(lines.substr(begin, end - begin)).find("text")->scalar + "\n");
+    return out;
   }
 
   test::TemporaryFolder work_;
@@ -48,11 +61,23 @@ TEST_F(NamedAdapters, AreChosenByPrompt) {
       run(str("{prompts: [", prompt, ", ", prompt, ", ", prompt,
               "], max_new_tokens: 12, adapter: [mix, '', soft], output_path: ", folder("out.jsonl"), "}"));
   ASSERT_EQ(ran.status, 0) << ran.err;
-  const std::string lines = test::read_file(work_ / "out.jsonl");
-  std::vector<std::string> texts;
-  for (size_t begin = 0, end; (end = lines.find('\n', begin)) != std::string::npos; begin = end + 1)
-    texts.push_back(parse_json(lines.substr(begin, end - begin)).find("text")->scalar + "\n");
-  EXPECT_EQ(texts, (std::vector<std::string>{loud, plain, soft}));
+  EXPECT_EQ(texts(), (std::vector<std::string>{loud, plain, soft}));
+}
+
+TEST_F(NamedAdapters, AreChosenByPromptOnRanks) {
+  const std::string action =
+      str("{prompts: [Once upon a time, Once upon a time, Once upon a time], max_new_tokens: 12, adapter: [both, '', ",
+          "soft], output_path: ", folder("out.jsonl"), "}");
+  ASSERT_EQ(run(action).status, 0);
+  const std::vector<std::string> one = texts();
+  EXPECT_NE(one[0], one[1]);
+  EXPECT_NE(one[0], one[2]);
+  for (const char* const dims : {"[1, 2, 1, 1, 1]", "[1, 1, 1, 2, 1]"}) {
+    std::filesystem::remove(work_ / "out.jsonl");
+    const test::Ran ran = run(action, {"--nproc", "2"}, {"--set", std::string("sharding.axis_dims=") + dims});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    EXPECT_EQ(texts(), one) << dims;
+  }
 }
 
 TEST_F(NamedAdapters, ThatAreNotThereAreNamedBeforeAnythingRuns) {
@@ -61,10 +86,11 @@ TEST_F(NamedAdapters, ThatAreNotThereAreNamedBeforeAnythingRuns) {
     EXPECT_EQ(ran.status, 2);
     return test::replaced(ran.err, work_.path().string(), "W");
   };
-  EXPECT_EQ(refused("{prompts: [a, b], adapter: quiet}"),
-            "W/run.yaml:5:40: actions[0].generate.adapter: no adapter is called 'quiet'\n    known: loud, soft, mix\n1 "
-            "problem in "
-            "W/run.yaml; nothing was run.\n");
+  EXPECT_EQ(
+      refused("{prompts: [a, b], adapter: quiet}"),
+      "W/run.yaml:5:40: actions[0].generate.adapter: no adapter is called 'quiet'\n    known: loud, soft, mix, both\n1 "
+      "problem in "
+      "W/run.yaml; nothing was run.\n");
   EXPECT_EQ(refused("{prompts: [a, b, c], adapter: [loud, soft]}"),
             "W/run.yaml:5:43: actions[0].generate.adapter: names 2 adapters for 3 prompts\n    give one for all "
             "prompts, or one for "

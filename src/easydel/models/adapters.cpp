@@ -12,6 +12,7 @@
 #include "easydel/models/adapter.h"
 #include "easydel/models/heads.h"
 #include "easydel/nn/placement.h"
+#include "easydel/nn/shards.h"
 
 namespace easydel::models {
 namespace {
@@ -169,8 +170,6 @@ Adapters::Loaded Adapters::add_sum(const std::string& name, AdapterSum::Kind kin
                                    const std::vector<AdapterSum::Share>& shares) {
   refuse_taken(name);
   const std::string where = str("adapters.", name);
-  if (model_->team().mesh().ranks() > 1)
-    refuse(where, "a sum of adapters on several ranks is not built yet", "run one rank, or merge them: easydel merge");
   auto sum = std::make_shared<Parts>();
   std::vector<std::pair<std::shared_ptr<const Parts>, double>> added;
   for (const AdapterSum::Share& share : shares) {
@@ -192,7 +191,8 @@ Adapters::Loaded Adapters::add_sum(const std::string& name, AdapterSum::Kind kin
       // The rank is A's first dimension, of an embedding its second.
       const double by = weight * found->parts.scale, root = std::sqrt(std::fabs(by));
       const bool linear = kind == AdapterSum::Kind::linear;
-      const Tensor a = found->parts.a.entry().shard, b = found->parts.b.entry().shard;
+      const auto whole = [](const nn::Parameter& of) { return nn::whole_of(of.entry(), of.entry().shard); };
+      const Tensor a = whole(found->parts.a), b = whole(found->parts.b);
       all_a.push_back(a * (linear ? std::copysign(root, by) : by));
       all_b.push_back(linear ? b * root : b);
       if (linear && b.size(1) != all_b.front().size(1))
@@ -208,22 +208,24 @@ Adapters::Loaded Adapters::add_sum(const std::string& name, AdapterSum::Kind kin
       for (size_t i = 1; i < of.size(); ++i) total = total + of[i];
       return total;
     };
-    const auto entry_of = [&](const char* leaf, const Tensor& values) {
+    const auto entry_of = [&](const char* leaf, const nn::Entry& like, const Tensor& values) {
       nn::Entry entry;
       entry.path = str(slot.module, ".", leaf);
       entry.shape = values.sizes().vec();
-      entry.layout.resize(2);
-      entry.slice = {{0, 0}, entry.shape};
+      entry.role = like.role, entry.split = like.split;
+      entry.use = like.use, entry.use_dimension = like.use_dimension;
       entry.compute = model_->compute_type();
       entry.trainable = false, entry.adapter = true;
-      entry.shard = values;
+      int64_t dropped = 0;
+      nn::place(entry, like.team, {}, dropped);
+      entry.shard = like.team->size() == 1 ? values : like.team->cut(values, entry.layout).clone();
       nn::Entry& own = sum->table.add(std::move(entry));
       own.forms = std::make_shared<nn::WeightForms>(nn::Parameter(&own));
       own.weight = nn::dense_weight(own.forms);
       return nn::Parameter(&own);
     };
-    layer.parts.a = entry_of("lora_A", joined(all_a, layer.embedding ? 1 : 0));
-    layer.parts.b = entry_of("lora_B", joined(all_b, 1));
+    layer.parts.a = entry_of("lora_A", layer.parts.a.entry(), joined(all_a, layer.embedding ? 1 : 0));
+    layer.parts.b = entry_of("lora_B", layer.parts.b.entry(), joined(all_b, 1));
     layer.parts.scale = 1;
     sum->layers.push_back(std::move(layer));
   }

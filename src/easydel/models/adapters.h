@@ -41,7 +41,7 @@ class Adapters {
   Loaded replace(const std::string& name, const std::filesystem::path& folder, const Confirm& confirm = {});
   // A weighted sum of adapters that are loaded; later changes of those do not change it. UserError, and nothing
   // changes: the name is taken, there is none of a share's name, one has more than A and B (DoRA, lora_bias,
-  // modules_to_save), `linear` adds adapters of different ranks, or the model is on several ranks.
+  // modules_to_save), or `linear` adds adapters of different ranks. Collective.
   Loaded add_sum(const std::string& name, AdapterSum::Kind kind, const std::vector<AdapterSum::Share>& shares);
   // UserError: there is none of this name.
   void remove(std::string_view name);
