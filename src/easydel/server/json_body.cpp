@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <unordered_set>
 
 #include "easydel/base/error.h"
@@ -16,31 +17,36 @@ namespace ondemand = simdjson::ondemand;
 constexpr std::string_view blanks = " \t\r\n";
 static_assert(json_padding >= simdjson::SIMDJSON_PADDING);
 
-// The keys that an object had so far. A few are compared one by one, which takes less time than a set of them, and are
-// kept without an allocation: most objects are messages with two keys.
+// The keys that an object had so far. A few are compared one by one, which takes less time than a set of them; nothing
+// is allocated or cleared for them, because most objects are messages with two keys.
 class KeysSeen {
  public:
   // False: the key was there before. The text must stay where it is.
   bool add(std::string_view key) {
-    if (size_ <= first_.size()) {
-      const auto end = first_.begin() + std::ptrdiff_t(size_);
-      if (std::find(first_.begin(), end, key) != end) return false;
+    if (!set_) {
+      for (size_t i = 0; i < size_; ++i)
+        if (std::string_view(first_[i].data, first_[i].size) == key) return false;
       if (size_ < first_.size()) {
-        first_[size_++] = key;
+        first_[size_++] = {key.data(), key.size()};
         return true;
       }
-      set_.insert(first_.begin(), end);
+      set_.emplace();
+      for (const Text& each : first_) set_->emplace(each.data, each.size);
     }
-    if (!set_.insert(key).second) return false;
+    if (!set_->insert(key).second) return false;
     ++size_;
     return true;
   }
   size_t size() const { return size_; }
 
  private:
-  std::array<std::string_view, 16> first_;  // compared one by one
+  struct Text {  // without a constructor
+    const char* data;
+    size_t size;
+  };
+  std::array<Text, 16> first_;  // the first size_ of them have values
   size_t size_ = 0;
-  std::unordered_set<std::string_view> set_;  // of all keys, where they are more
+  std::optional<std::unordered_set<std::string_view>> set_;  // of all keys, if they are more
 };
 
 class BodyReader {
@@ -63,7 +69,8 @@ class BodyReader {
     check_error(document.get_object().get(object));
     tokens_key_ = tokens_key;
     tokens_ = tokens;
-    Value out = members(object, 1);
+    Value out;
+    read_members(object, 1, out);
     const char* rest = nullptr;
     if (!document.current_location().get(rest)) throw InvalidJson("The body is not JSON: there is more after its end.");
     return out;
@@ -109,7 +116,8 @@ class BodyReader {
     if (++nodes_ > limits_.nodes) refuse(path(), str("the body has more than ", limits_.nodes, " values"));
   }
 
-  Value node(ondemand::value& value, int depth) {
+  // Values are made where they stay: moving those of a long conversation takes as long as parsing it.
+  void read_node(ondemand::value& value, int depth, Value& out) {
     count_node();
     if (depth > limits_.depth) refuse(path(), str("is nested more than ", limits_.depth, " levels deep"));
     std::string_view token = value.raw_json_token();
@@ -117,57 +125,60 @@ class BodyReader {
       case '{': {
         ondemand::object object;
         check_error(value.get_object().get(object));
-        return members(object, depth + 1);
+        return read_members(object, depth + 1, out);
       }
       case '[': {
         ondemand::array array;
         check_error(value.get_array().get(array));
-        return items(array, depth + 1);
+        return read_items(array, depth + 1, out);
       }
       case '"': {
         std::string_view text;
         check_error(value.get_string().get(text));
-        return Value::text(std::string(text));
+        out.kind = Value::Kind::text;
+        out.scalar = text;
+        return;
       }
       case 't':
       case 'f': {
         bool flag = false;
         check_error(value.get_bool().get(flag));
-        return Value::boolean(flag);
+        out = Value::boolean(flag);
+        return;
       }
       case 'n': {
         bool null = false;
         check_error(value.is_null().get(null));
         if (!null) throw InvalidJson("The body is not JSON.");
-        return {};
+        return;
       }
       default:
-        return number(value, token);
+        read_number(value, token, out);
     }
   }
 
-  static Value number(ondemand::value& value, std::string_view token) {
+  static void read_number(ondemand::value& value, std::string_view token, Value& out) {
     double number = 0;
     check_error(value.get_double().get(number));
     if (!std::isfinite(number)) check_error(simdjson::NUMBER_ERROR);
     const size_t end = token.find_last_not_of(blanks);
-    return {.kind = Value::Kind::plain, .scalar = std::string(token.substr(0, end + 1))};
+    out.kind = Value::Kind::plain;
+    out.scalar = token.substr(0, end + 1);
   }
 
-  Value items(ondemand::array& array, int depth) {
-    Value out = Value::list();
+  void read_items(ondemand::array& array, int depth, Value& out) {
+    out.kind = Value::Kind::list;
     for (auto&& item : array) {
       ondemand::value child;
       check_error(item.get(child));
       steps_.push_back({.index = out.items.size()});
-      out.items.push_back(node(child, depth));
+      read_node(child, depth, out.items.emplace_back());
       steps_.pop_back();
     }
-    return out;
   }
 
-  Value members(ondemand::object& object, int depth) {
-    Value out = Value::map();
+  void read_members(ondemand::object& object, int depth, Value& out) {
+    out.kind = Value::Kind::map;
     KeysSeen seen;
     for (auto&& item : object) {
       ondemand::field field;
@@ -180,13 +191,11 @@ class BodyReader {
       if (tokens_ && depth == 1 && key == tokens_key_ && begins_with_ids(field.value())) {
         read_ids(field.value());
       } else {
-        Value child = node(field.value(), depth);
         if (out.entries.empty()) out.entries.reserve(2);  // as most messages have
-        out.entries.emplace_back(key, std::move(child));
+        read_node(field.value(), depth, out.entries.emplace_back(key, Value()).second);
       }
       steps_.pop_back();
     }
-    return out;
   }
 
   // Whether this is a list whose first item is a number, or such a list of lists.
