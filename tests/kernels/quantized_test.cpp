@@ -254,18 +254,30 @@ TEST(QuantizedWeight, TakesItsCodesBytes) {
   EXPECT_EQ(bytes(Codes::table4), 32 * 320 + 32 * 10 * 4);
 }
 
-TEST(QuantizedWeight, DequantizesSomeOfItsRows) {
+// Rows of panels, in part and whole, on every instruction set.
+TEST(QuantizedWeight, HasTheValuesOfCodesTimesScales) {
   constexpr int64_t n = 70, k = 111;
   for (const Kind& kind : kinds()) {
     const Plain w = plain(kind.spec, n, k, 13);
     const auto packed = pack_codes(pool_of_two(), w.codes.data(), w.scales.data(), n, k, kind.spec);
-    std::vector<float> all(n * k);
-    dequantize(pool_of_two(), packed, {all.data(), k});
-    for (const auto& [first, count] : {std::pair{32, 38}, {5, 40}, {33, 1}, {0, 0}}) {
-      std::vector<bf16> found(size_t(count * k));
-      dequantize_rows(pool_of_two(), packed, first, count, {found.data(), k});
-      EXPECT_TRUE(same_bits(found, narrowed({all.begin() + first * k, all.begin() + (first + count) * k}))) << first;
+    const int64_t group = kind.spec.group > 0 ? kind.spec.group : k, groups = divide_up(k, group);
+    std::vector<float> all;
+    for (int64_t i = 0; i < n * k; ++i) {
+      const uint8_t code = w.codes[size_t(i)];
+      const float value = kind.spec.codes == Codes::table4 ? kind.spec.table[code] : float(int8_t(code));
+      all.push_back(value * w.scales[size_t(i / k * groups + i % k / group)]);
     }
+    on_every_isa([&] {
+      std::vector<float> found(n * k);
+      dequantize(pool_of_two(), packed, {found.data(), k});
+      EXPECT_TRUE(same_bits(found, all)) << text(kind);
+      for (const auto& [first, count] : {std::pair{32, 38}, {5, 40}, {33, 1}, {0, 0}}) {
+        std::vector<bf16> rows(size_t(count * k));
+        dequantize_rows(pool_of_two(), packed, first, count, {rows.data(), k});
+        EXPECT_TRUE(same_bits(rows, narrowed({all.begin() + first * k, all.begin() + (first + count) * k})))
+            << text(kind) << " " << first;
+      }
+    });
   }
 }
 
