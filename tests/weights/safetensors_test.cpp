@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
 #include <set>
+#include <span>
 
 #include "easydel/base/files.h"
 #include "support/data.h"
@@ -156,6 +160,49 @@ TEST(Safetensors, GivesACheckForAWriterThatGivesTooLittle) {
   test::TemporaryFolder folder;
   std::vector<OutTensor> tensors = {out_tensor("a", DType::f32, {2}, "1234")};
   EXPECT_THROW(write_safetensors(folder / "x.safetensors", tensors), Bug);
+  EXPECT_FALSE(std::filesystem::exists(folder / "x.safetensors"));
+}
+
+TEST(Safetensors, MakesTensorsWhileEarlierOnesAreWritten) {
+  std::vector<std::string> made;
+  std::atomic<int> alive = 0, most = 0;
+  const auto tensor = [&](const std::string& name, bool is_made) {
+    OutTensor out = out_tensor(name, DType::u8, {int64_t(3 * name.size())}, name + name + name);
+    if (!is_made) return out;
+    out.write = {};
+    out.make = [&, name] {
+      made.push_back(name);
+      most = std::max<int>(most, ++alive);
+      const std::shared_ptr<const std::string> owner(new std::string(name + name + name), [&](const std::string* of) {
+        delete of;
+        --alive;
+      });
+      return HeldBytes{owner, std::as_bytes(std::span(*owner))};
+    };
+    return out;
+  };
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> names = {"a", "bb", "c", "dd", "e", "ff"};
+  std::vector<OutTensor> written, some_made;
+  for (const std::string& name : names) {
+    written.push_back(tensor(name, false));
+    some_made.push_back(tensor(name, name != "c"));
+  }
+  write_safetensors(folder / "written.safetensors", written);
+  write_safetensors(folder / "made.safetensors", some_made);
+  EXPECT_EQ(test::read_file(folder / "made.safetensors"), test::read_file(folder / "written.safetensors"));
+  EXPECT_EQ(made, (std::vector<std::string>{"a", "bb", "dd", "e", "ff"}));
+  EXPECT_EQ(alive, 0);
+  EXPECT_LE(most, 2);
+}
+
+TEST(Safetensors, IsNotWrittenIfATensorCannotBeMade) {
+  const test::TemporaryFolder folder;
+  std::vector<OutTensor> tensors = {out_tensor("a", DType::u8, {1}, "x"), out_tensor("b", DType::u8, {1}, "x"),
+                                    out_tensor("c", DType::u8, {1}, "x")};
+  tensors[1].make = [] { return HeldBytes{nullptr, std::as_bytes(std::span("x", 1))}; };
+  tensors[2].make = []() -> HeldBytes { throw UserError("c", "is spoiled"); };
+  EXPECT_EQ(refusal([&] { write_safetensors(folder / "x.safetensors", tensors); }), "c: is spoiled");
   EXPECT_FALSE(std::filesystem::exists(folder / "x.safetensors"));
 }
 

@@ -36,15 +36,24 @@ std::string config_name(at::ScalarType type) {
   }
 }
 
-// A file's tensor from the parameters that form it; it is assembled only while it is written.
+// A file's tensor from the parameters that form it; it is assembled only while it, or the one before it, is written.
 weights::OutTensor written(const FileTensor& file, const std::string& name, const MergedWeights& merged,
                            at::ScalarType type) {
-  return {name, tensor::dtype_of(type), file.shape, [file, name, &merged, type](const auto& sink) {
-            tensor::to_file(name, merged.of(file, type), type).write(sink);
-            // A weight that is mapped from the model's own file is in memory no longer than it is written.
-            for (const FilePart& part : file.parts)
-              if (part.entry->shard.defined() && part.entry->version == 0) tensor::forget(part.entry->shard);
-          }};
+  weights::OutTensor out{name, tensor::dtype_of(type), file.shape, {}};
+  out.make = [file, &merged, type] {
+    // A weight that is mapped from the model's own file is in memory no longer than it is written.
+    const auto release = [file](const Tensor* value) {
+      delete value;
+      for (const FilePart& part : file.parts)
+        if (part.entry->shard.defined() && part.entry->version == 0) tensor::forget(part.entry->shard);
+    };
+    const std::shared_ptr<const Tensor> value(
+        new Tensor(merged.of(file, type).detach().to(at::kCPU, type).contiguous()), release);
+    return weights::HeldBytes{
+        value,
+        {static_cast<const std::byte*>(value->const_data_ptr()), size_t(value->numel()) * value->element_size()}};
+  };
+  return out;
 }
 
 // An output layer that reads the embedding and has an adapter of its own is saved as a weight of its own.

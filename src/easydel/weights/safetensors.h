@@ -46,6 +46,12 @@ class SafetensorsFile final : public TensorFile {
   Header header_;
 };
 
+// Bytes that stay where they are as long as their owner lives.
+struct HeldBytes {
+  std::shared_ptr<const void> owner;
+  std::span<const std::byte> bytes;
+};
+
 // A tensor to be written. `write` is called once, in file order, and must pass exactly the tensor's bytes to the sink.
 // This way saving needs no second copy of the model.
 struct OutTensor {
@@ -53,6 +59,9 @@ struct OutTensor {
   DType dtype;
   std::vector<int64_t> shape;
   std::function<void(const std::function<void(const void*, size_t)>& sink)> write;
+  // Instead of write: all bytes at once, which are released after they were written. Calls come one after another, from
+  // other threads while earlier tensors are written.
+  std::function<HeldBytes()> make = {};
 };
 // Writes one file: tensors sorted by descending alignment, then by name, as upstream does; header padded to 8 bytes.
 void write_safetensors(const std::filesystem::path& path, std::span<const OutTensor> tensors,

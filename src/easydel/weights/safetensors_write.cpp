@@ -1,5 +1,6 @@
 // Writes safetensors: one file, or shards with their index. Order and padding follow upstream's serializer.
 #include <algorithm>
+#include <future>
 #include <set>
 
 #include "easydel/base/document.h"
@@ -78,14 +79,23 @@ void write_file(const fs::path& path, std::span<const OutTensor* const> order,
   for (int i = 0; i < 8; ++i) length[i] = char(uint64_t(header.size()) >> (8 * i));
   file.write(length, 8);
   file.write(header);
-  for (auto* tensor : order) {
-    uint64_t expected = bytes_of(*tensor), given = 0;
-    tensor->write([&](const void* data, size_t bytes) {
+  std::future<HeldBytes> next;  // of the tensor after the one that is written
+  for (size_t i = 0; i < order.size(); ++i) {
+    const OutTensor& tensor = *order[i];
+    uint64_t expected = bytes_of(tensor), given = 0;
+    const auto put = [&](const void* data, size_t bytes) {
       given += bytes;
-      check(given <= expected, "tensor '", tensor->name, "' gives more than its ", expected, " bytes");
+      check(given <= expected, "tensor '", tensor.name, "' gives more than its ", expected, " bytes");
       file.write(data, bytes);
-    });
-    check(given == expected, "tensor '", tensor->name, "' gives ", given, " of its ", expected, " bytes");
+    };
+    if (tensor.make) {
+      const HeldBytes own = next.valid() ? next.get() : tensor.make();
+      if (i + 1 < order.size() && order[i + 1]->make) next = std::async(std::launch::async, order[i + 1]->make);
+      put(own.bytes.data(), own.bytes.size());
+    } else {
+      tensor.write(put);
+    }
+    check(given == expected, "tensor '", tensor.name, "' gives ", given, " of its ", expected, " bytes");
   }
   file.commit();
 }
