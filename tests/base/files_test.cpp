@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
+#include <random>
 
 #include "easydel/base/error.h"
 #include "support/data.h"
@@ -49,6 +51,46 @@ TEST_F(Files, AreWrittenWholeOrNotAtAll) {
     EXPECT_EQ(entries_in(folder_.path()), 1u) << "left over after step " << n;
     write(folder_ / "a", "old");
   }
+}
+
+// Beyond 64 MiB they are written past the page cache, where the file system can; /dev/shm often cannot.
+TEST_F(Files, ThatAreLargeHaveTheBytesThatWereWritten) {
+  std::string bytes(77'777'777, ' ');
+  std::minstd_rand random(1);
+  for (size_t i = 0; i + 4 <= bytes.size(); i += 4) {
+    const auto word = uint32_t(random());
+    std::memcpy(bytes.data() + i, &word, 4);
+  }
+  std::vector<fs::path> folders = {folder_.path()};
+  if (::access("/dev/shm", W_OK) == 0) folders.push_back(fs::path("/dev/shm"));
+  for (const fs::path& folder : folders) {
+    const fs::path path = folder / str("easydel_large_", ::getpid());
+    for (const size_t piece : {size_t(1) << 20, size_t(12'345'678), size_t(777)}) {
+      // Pieces of 777 bytes around the place where the way changes, and at the end.
+      Writer writer(path);
+      const size_t whole = piece == 777 ? (size_t(64) << 20) - 7000 : 0;
+      writer.write(bytes.data(), whole);
+      for (size_t at = whole; at < bytes.size(); at += piece)
+        writer.write(bytes.data() + at, std::min(piece, bytes.size() - at));
+      writer.commit();
+      EXPECT_TRUE(read(path) == bytes) << folder << " " << piece;
+    }
+    files::remove_all(path);
+  }
+  // A full disk in the middle.
+  int writes = 0;
+  set_fault([&](Operation operation, const fs::path&) {
+    return operation == Operation::write && ++writes == 65 ? ENOSPC : 0;
+  });
+  EXPECT_EQ(refusal([&] {
+              Writer writer(folder_ / "full");
+              for (size_t at = 0; at < bytes.size(); at += size_t(1) << 20)
+                writer.write(bytes.data() + at, std::min(size_t(1) << 20, bytes.size() - at));
+              writer.commit();
+            }),
+            (folder_ / "full").string() +
+                ": cannot write: No space left on device\n    free some space, or choose a folder on another disk");
+  EXPECT_EQ(entries_in(folder_.path()), 0u);
 }
 
 TEST_F(Files, OfAProcessThatIsKilledLeaveNothing) {
