@@ -32,6 +32,8 @@ struct Subject {
 };
 
 std::vector<Subject> subjects();
+// Models whose cache is codes, which their own forward without a cache does not read.
+std::vector<Subject> coded_cache_subjects();
 
 // The whole result of a request as text that is equal if and only if all of its bits are.
 std::string bits_of(const RequestOutput& output);

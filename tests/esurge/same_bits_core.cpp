@@ -11,19 +11,20 @@
 namespace easydel::esurge {
 
 std::vector<Subject> subjects() {
-  return {{"story_fp32", "models/stories260K-hf", "fp32"},
-          {"story_bf16", "models/stories260K-hf", "bf16"},
-          {"gemma3_windows", "hf_goldens/gemma3_text", "bf16"},
-          {"gpt_oss_sinks_experts", "hf_goldens/gpt_oss", "bf16"},
-          {"gemma2_softcaps", "hf_goldens/gemma2", "bf16"},
-          {"llama4_chunks", "hf_goldens/llama4_text", "fp32"},
-          {"deepseek_v3_mla", "hf_goldens/deepseek_v3", "bf16"},
-          {"qwen3_next_hybrid", "hf_goldens/qwen3_next", "fp32"},
-          {"mamba2_states", "hf_goldens/mamba2", "fp32"},
-          {"phi3_longrope", "hf_goldens/phi3_longrope", "fp32"},
-          {"story_a8bit", "models/stories260K-hf", "bf16", true},
-          {"story_int4_cache", "models/stories260K-hf", "bf16", false, nn::CacheFormat::int4_values},
-          {"gemma3_int4_cache", "hf_goldens/gemma3_text", "fp32", false, nn::CacheFormat::int4_values}};
+  return {
+      {"story_fp32", "models/stories260K-hf", "fp32"},       {"story_bf16", "models/stories260K-hf", "bf16"},
+      {"gemma3_windows", "hf_goldens/gemma3_text", "bf16"},  {"gpt_oss_sinks_experts", "hf_goldens/gpt_oss", "bf16"},
+      {"gemma2_softcaps", "hf_goldens/gemma2", "bf16"},      {"llama4_chunks", "hf_goldens/llama4_text", "fp32"},
+      {"deepseek_v3_mla", "hf_goldens/deepseek_v3", "bf16"}, {"qwen3_next_hybrid", "hf_goldens/qwen3_next", "fp32"},
+      {"mamba2_states", "hf_goldens/mamba2", "fp32"},        {"phi3_longrope", "hf_goldens/phi3_longrope", "fp32"},
+      {"story_a8bit", "models/stories260K-hf", "bf16", true}};
+}
+
+std::vector<Subject> coded_cache_subjects() {
+  using enum nn::CacheFormat;
+  return {{"story_int8", "models/stories260K-hf", "bf16", false, int8},
+          {"story_int4_values", "models/stories260K-hf", "bf16", false, int4_values},
+          {"gemma3_int4_values", "hf_goldens/gemma3_text", "fp32", false, int4_values}};
 }
 
 std::string bits_of(const RequestOutput& output) {

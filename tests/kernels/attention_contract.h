@@ -75,7 +75,7 @@ std::vector<float> row_by_contract(const Problem& p, const Rows& rows, const Att
         score[t - block] = x;
         highest = std::max(highest, x);
       }
-      if (highest > top + min_rise) part.rise(highest);
+      if (highest > top + min_rise) part.rise(highest, short_weights);
       for (int64_t t = block; t < block + 64; ++t) {
         if (!seen(t)) continue;
         const float own = power(score[t - block] - top);

@@ -128,10 +128,12 @@ struct RowByContract {
     float top = -INFINITY, sums[16] = {};
 
     explicit Chunk(int64_t v_dim) : out(size_t(v_dim)) {}
-    void rise(float highest) {
+    // `flushes`: denormals become 0.
+    void rise(float highest, bool flushes = false) {
       const float shrink = power(top - highest);
-      for (float& x : sums) x *= shrink;
-      for (float& x : out) x *= shrink;
+      const auto shrunk = [&](float x) { return flushes && std::fabs(x * shrink) < 0x1p-126f ? 0 : x * shrink; };
+      for (float& x : sums) x = shrunk(x);
+      for (float& x : out) x = shrunk(x);
       top = highest;
     }
   };

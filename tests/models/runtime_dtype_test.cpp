@@ -81,7 +81,7 @@ TEST_P(RuntimeDtype, RoundsTheValuesOfCodesOnce) {
         EXPECT_FALSE(read_values(*converted, entry.path).equal(values)) << entry.path;
         ++seen;
       }
-      EXPECT_GT(seen, 6);
+      EXPECT_GE(seen, 3);
     }
 }
 
@@ -90,7 +90,7 @@ TEST(RuntimeDtypes, ConvertWhatThePatternMatchesAndKeepTheRest) {
   const auto kept = load(folder);
   std::string said;
   const auto converted = load(folder, conversion("a8bit", "q_proj"), DTypeSetting::fp32, &said);
-  EXPECT_NE(said.find("weights in codes read in a8bit: "), std::string::npos) << said;
+  EXPECT_NE(said.find("1 weight in codes read in a8bit: "), std::string::npos) << said;
   int64_t changed = 0;
   for (const nn::Entry& entry : kept->parameters().entries()) {
     if (entry.shard.defined()) continue;
@@ -107,9 +107,10 @@ TEST(RuntimeDtypes, AreSavedInTheFormatThatIsRead) {
   const auto converted = load(test::test_data("codes/bnb_nf4"), conversion("a8bit"));
   save_model(*converted, work / "saved");
   const auto read = load(work / "saved");
-  for (const nn::Entry& entry : converted->parameters().entries())
-    EXPECT_TRUE(entry.shard.defined() || read_values(*read, entry.path).equal(read_values(*converted, entry.path)))
-        << entry.path;
+  for (const nn::Entry& entry : converted->parameters().entries()) {
+    if (entry.shard.defined()) continue;
+    EXPECT_TRUE(read_values(*read, entry.path).equal(read_values(*converted, entry.path))) << entry.path;
+  }
   EXPECT_EQ(read->config().find("quantization_config")->find("quant_method")->scalar, "compressed-tensors");
 }
 

@@ -1,8 +1,19 @@
 #include "easydel/models/kept_codes.h"
 
+#include <algorithm>
+
 #include "easydel/base/error.h"
 
 namespace easydel::models {
+
+namespace {
+
+bool holds_codes(const quant::CodedFolder& weights) {
+  const auto packed = [](const std::string& name) { return name.ends_with("_blocks"); };  // mxfp4's, in a model's layer
+  return !weights.all_codes().empty() || std::ranges::any_of(weights.names(), packed);
+}
+
+}  // namespace
 
 bool KeptCodes::can_keep(const nn::Entry& entry) {
   const bool stack = entry.role == nn::Role::weight && entry.shape.size() == 3;
@@ -29,7 +40,7 @@ void refuse_conversion(const std::filesystem::path& folder, const nn::Quantizati
 }
 
 void check_codes(const std::filesystem::path& folder, const quant::CodedFolder& weights, const LoadOptions& options) {
-  if (options.quantization && options.quantization->of_codes && weights.all_codes().empty())
+  if (options.quantization && options.quantization->of_codes && !holds_codes(weights))
     refuse_conversion(folder, *options.quantization);
   const quant::CodedWeight* const first = weights.only_codes();
   if (!first) return;

@@ -390,7 +390,7 @@ struct TrainerConfig {
         field<&C::auto_shard_states>("Shard the optimizer's state.", no_effect("it always is as its parameter is")),
         field<&C::quantization_mode>("Quantization-aware training: products read the linear layers rounded to this "
                                      "format, and the weights learn what it loses. For a model that is quantized "
-                                     "afterwards; a step costs more. One rank, on a CPU.",
+                                     "afterwards; a step costs more. On a CPU; ranks along dp and fsdp.",
                                      deprecated("quantization_block")),
         field<&C::quantization_group_size>("Values that share a scale in quantization_mode; null: the format's own.",
                                            at_least(1)),
