@@ -159,15 +159,24 @@ TEST(ConstrainMask, IsTheSameWhenWhatWasLearnedIsForgotten) {
     Matcher(whole, TextPlace::inside).learn_ahead(false, 10);
     const size_t before = Constraint(automaton, tokens).memory_bytes(), learned = whole->memory_bytes() - before;
     ASSERT_GT(learned, 100000u);
-    const auto bounded = std::make_shared<const Constraint>(automaton, tokens, learned / 2);
+    const auto bounded = std::make_shared<const Constraint>(automaton, tokens, learned / 12);
     Matcher(bounded, TextPlace::inside).learn_ahead(false, 10);
     EXPECT_LT(bounded->known_states(), whole->known_states());
-    size_t most = 0;
+    size_t most = 0, forgotten = 0, states = 0;
+    std::vector<MaskWord> mask(mask_words(tokens->size()));
     for (int i = 0; i < 10; ++i) {
       walk(bounded, random, true, 40);
-      most = std::max(most, bounded->memory_bytes() - before);
+      Matcher matcher(bounded);
+      for (const char byte : std::string(R"({"a":[1,"b",{"c":-2.5e3}],"d":null,"e":[true,[]]})")) {
+        matcher.fill(mask);
+        most = std::max(most, bounded->memory_bytes() - before);
+        forgotten += bounded->known_states() < states;
+        states = bounded->known_states();
+        ASSERT_TRUE(matcher.accept_bytes({&byte, 1}));
+      }
     }
-    EXPECT_LE(most, learned / 2);
+    EXPECT_LE(most, learned / 12) << name;
+    EXPECT_GT(forgotten, 0u) << name;
   }
 }
 
