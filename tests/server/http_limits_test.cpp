@@ -34,24 +34,41 @@ TEST(HttpLimits, ClosesAReaderThatStaysBehind) {
   EXPECT_TRUE(test::eventually([&] { return server.http->counts().open == 0; }));
 }
 
+size_t allocated_bytes() {
+  const struct mallinfo2 all = ::mallinfo2();
+  return all.uordblks + all.hblkhd;
+}
+
+TEST(HttpLimits, KeepsLittleOfAnIdleConnection) {
+  RunningServer server(echo);
+  constexpr size_t count = 200;
+  std::vector<std::unique_ptr<RawClient>> clients;
+  const size_t before = allocated_bytes();
+  for (size_t i = 0; i < count; ++i) {
+    clients.push_back(std::make_unique<RawClient>(server.port()));
+    if (i % 2) continue;
+    clients.back()->send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_EQ(clients.back()->response(), ok("GET / "));
+  }
+  EXPECT_TRUE(test::eventually([&] { return server.http->counts().open == int64_t(count); }));
+  EXPECT_LT((allocated_bytes() - before) / count, 3000u);
+}
+
 TEST(HttpLimits, KeepsNoMemoryOfWhatIdleConnectionsHaveSentAndReceived) {
   RunningServer server([&](const std::shared_ptr<Exchange>& exchange) {
     HttpResponse out{.body = std::string(size_t(1) << 20, 'x')};
     exchange->respond(std::move(out));
   });
-  const auto allocated = [] {
-    const struct mallinfo2 all = ::mallinfo2();
-    return all.uordblks + all.hblkhd;
-  };
   const std::string body(size_t(1) << 20, 'y');
-  const size_t before = allocated();
+  const size_t before = allocated_bytes();
   std::vector<std::unique_ptr<RawClient>> clients;
   for (int i = 0; i < 20; ++i) {
     clients.push_back(std::make_unique<RawClient>(server.port()));
     clients.back()->send(str("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ", body.size(), "\r\n\r\n") + body);
     EXPECT_GT(clients.back()->response().size(), body.size());
   }
-  EXPECT_TRUE(test::eventually([&] { return allocated() < before + (size_t(4) << 20); })) << allocated() - before;
+  EXPECT_TRUE(test::eventually([&] { return allocated_bytes() < before + (size_t(4) << 20); }))
+      << allocated_bytes() - before;
   EXPECT_EQ(server.http->counts().open, 20);
 }
 
