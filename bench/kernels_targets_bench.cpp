@@ -356,9 +356,8 @@ class Targets {
     std::vector<float> out(size_t(heads * dim));
     const AttentionSpec spec{.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .v_dim = dim, .scale = 0.125f};
     const double bytes = 4.0 * double(keys * kv_heads * dim);
-    int64_t next = 0;
     const Both t = in_turns(
-        [&] {
+        [&, next = int64_t(0)]() mutable {
           const AttentionSequence s{.queries = 1, .past = keys - 1, .keys = keys, .first_key = next++ % sets * keys};
           attend(*team_, spec, {&s, 1}, {q.data(), DType::bf16, heads * dim, dim},
                  {k.data(), DType::bf16, dim, head_stride}, {v.data(), DType::bf16, dim, head_stride},
@@ -376,16 +375,14 @@ class Targets {
     const int64_t sets = (96 << 20) / (keys * kv_heads * dim * 4), tokens = sets * keys;
     const auto k = short_numbers(kv_heads * tokens * dim), v = short_numbers(kv_heads * tokens * dim);
     const auto q = short_numbers(heads * dim);
-    // int4 values have int8 keys.
     const DType key_codes = codes == DType::i4 ? DType::i8 : codes;
     const int64_t key_row = row_bytes(key_codes, dim), row = row_bytes(codes, dim);
     std::vector<uint8_t> coded_k(size_t(kv_heads * tokens * key_row)), coded_v(size_t(kv_heads * tokens * row));
     std::vector<float> k_scales(size_t(kv_heads * tokens)), v_scales(k_scales.size()), out(size_t(heads * dim));
     const auto plain = [&](const std::vector<bf16>& x) { return Heads{x.data(), DType::bf16, dim, tokens * dim}; };
-    const auto rows_of = [&](const std::vector<bf16>& from, std::vector<uint8_t>& to, DType in, int64_t step,
-                             std::vector<float>& scales) {
-      return PagedRows{plain(from), {to.data(), in, step, tokens * step}, 0, scales.data(), 1, tokens, 0, kv_heads,
-                       dim};
+    const auto rows_of = [&](const auto& from, auto& to, DType in, int64_t step, auto& scales) {
+      const MutableHeads coded{to.data(), in, step, tokens * step};
+      return PagedRows{plain(from), coded, 0, scales.data(), 1, tokens, 0, kv_heads, dim};
     };
     const PagedRows both[] = {rows_of(k, coded_k, key_codes, key_row, k_scales),
                               rows_of(v, coded_v, codes, row, v_scales)};
@@ -395,18 +392,15 @@ class Targets {
     const Heads from_k{coded_k.data(), key_codes, key_row, tokens * key_row, 0, {k_scales.data(), 1, tokens}};
     const Heads from_v{coded_v.data(), codes, row, tokens * row, 0, {v_scales.data(), 1, tokens}};
     const AttentionSpec spec{.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .v_dim = dim, .scale = 0.125f};
-    int64_t next = 0;
-    const auto attend_to = [&](const Heads& keys_of, const Heads& values_of) {
+    auto attend_to = [&, next = int64_t(0)](const Heads& keys_of, const Heads& values_of) mutable {
       const AttentionSequence s{.queries = 1, .past = keys - 1, .keys = keys, .first_key = next++ % sets * keys};
       attend(*team_, spec, {&s, 1}, {q.data(), DType::bf16, heads * dim, dim}, keys_of, values_of,
              {out.data(), DType::f32, heads * dim, dim}, nullptr, bf16_order());
     };
-    const Call ours = [&] { attend_to(from_k, from_v); };
-    const Both t = in_turns(
-        ours, [&] { return min_seconds([&] { attend_to(plain(k), plain(v)); }); }, 5);
-    const double bytes = double(key_row + row + 8), gigabytes = 1e-9 * double(keys * kv_heads) * bytes;
+    const Both t = in_turns([&] { attend_to(from_k, from_v); },
+                            [&] { return min_seconds([&] { attend_to(plain(k), plain(v)); }); }, 5);
+    const double gigabytes = 1e-9 * double(keys * kv_heads * (key_row + row + 8));
     show(what, gigabytes / t.ours, "GB/s", t.theirs / t.ours, "bf16", is_whole(codes) ? 1.5 : 1.0);
-    std::printf("  bytes of keys and values: %.2f of bf16's\n", bytes / double(4 * dim));
   }
 
   // A sequence of small products, alone and with one busy thread per pool thread, which leaves half of the machine.
