@@ -136,6 +136,24 @@ TEST_F(Learned, TurnsOfWhichNothingIsLearnedAreNoted) {
   EXPECT_TRUE(masks_span(silent));
 }
 
+TEST(Marks, AreReadFromMessagesAndParts) {
+  const Value message = parse_json(
+      R"({"content": [{"text": "a", "train": false}, {"type": "image"}, {"text": ["b"], "weight": 2}, "c", {"text": null}]})");
+  const Value* const parts = parts_of(message);
+  ASSERT_TRUE(parts);
+  std::string texts;
+  for (const Value& part : parts->items) texts += text_of_part(part) ? *text_of_part(part) : "-";
+  EXPECT_EQ(texts, "a----");
+  EXPECT_EQ(mark_of(parts->items[0]), 0.0);
+  EXPECT_EQ(mark_of(parts->items[1]), std::nullopt);
+  EXPECT_EQ(mark_of(parts->items[2]), 2.0);
+  EXPECT_EQ(mark_of(parts->items[3]), std::nullopt);
+  EXPECT_EQ(mark_of(parse_json(R"({"train": true, "weight": 0.5})")), 0.5);
+  EXPECT_EQ(mark_of(parse_json(R"({"train": false, "loss_weight": 3})")), 0.0);
+  EXPECT_EQ(parts_of(parse_json(R"({"content": "a"})")), nullptr);
+  EXPECT_EQ(parts_of(parse_json(R"("a")")), nullptr);
+}
+
 TEST_F(Learned, MarksThatAreNoneAreRefused) {
   const auto told = [&](const std::string& mark) {
     return test::refusal(
