@@ -213,6 +213,10 @@ TEST_F(ExampleStreams, LeaveOutCopiesAsMemoryDoes) {
       EXPECT_TRUE(all || out.size() < size_t(set.size()));
       return out;
     };
+    DatasetOptions one_by_one = in_order;
+    one_by_one.mixture = {}, one_by_one.weights = {};
+    const std::vector<std::string> kept = rows(build(one_by_one), true);
+    const std::set<std::string> left(kept.begin(), kept.end());
     std::string fingerprint;
     std::vector<std::string> shuffled;
     for (const int64_t workers : {1, 4})
@@ -231,6 +235,7 @@ TEST_F(ExampleStreams, LeaveOutCopiesAsMemoryDoes) {
         const std::vector<std::string> order = rows(build(asked), false);
         if (shuffled.empty()) shuffled = order;
         EXPECT_EQ(order, shuffled);
+        for (const std::string& row : order) EXPECT_TRUE(left.contains(row)) << row;
       }
     EXPECT_TRUE(fs::exists(folder_ / "cache/rows"));
     in_order.deduplicate = false;
