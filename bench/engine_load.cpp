@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -111,8 +112,11 @@ Load serve(esurge::Engine& engine, int64_t clients, int64_t rounds,
 namespace {
 
 struct PassParts {
-  double products = 0, attention = 0;  // seconds
+  double products = 0, attention = 0, cpu = 0;  // seconds; cpu: of both, by all threads
 };
+
+// Of the whole process, all threads together.
+double cpu_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
 
 PassParts parts_of_prompt(const models::Model& model, int64_t tokens) {
   const c10::InferenceMode no_gradient;
@@ -128,9 +132,10 @@ PassParts parts_of_prompt(const models::Model& model, int64_t tokens) {
     Tensor& x = inputs[entry.shape[1]];
     if (!x.defined()) x = random({tokens, entry.shape[1]});
     for (int warm = 0; warm < 2; ++warm) entry.weight->product(x.slice(0, 0, 1), {}, {}, pass);  // packs it
+    const double cpu = cpu_seconds();
     const auto began = Clock::now();
     entry.weight->product(x, {}, {}, pass);
-    out.products += seconds_since(began);
+    out.products += seconds_since(began), out.cpu += cpu_seconds() - cpu;
   }
   const Tensor q = random({tokens, heads, size}), k = random({tokens, kv_heads, size}),
                v = random({tokens, kv_heads, size});
@@ -140,9 +145,10 @@ PassParts parts_of_prompt(const models::Model& model, int64_t tokens) {
   ops::AttentionSpec spec;
   spec.scale = 1 / std::sqrt(double(size));
   for (int64_t layer = 0; layer < number("num_hidden_layers"); ++layer) {
+    const double cpu = cpu_seconds();
     const auto began = Clock::now();
     ops::attention(spec, call, q, k, v);
-    out.attention += seconds_since(began);
+    out.attention += seconds_since(began), out.cpu += cpu_seconds() - cpu;
   }
   return out;
 }
@@ -153,18 +159,21 @@ void print_rest_of_prompts(const ServedShape& shape, int64_t pairs) {
   const auto engine =
       shape.engine({"enable_prefix_caching=false", "max_model_len=4096", "max_num_batched_tokens=4096"});
   for (const int64_t tokens : {128, 512, 2048}) {
-    std::vector<double> whole, products, attention, shares;
+    std::vector<double> whole, products, attention, shares, cpu_shares;
     for (int64_t pair = -1; pair < pairs; ++pair) {
+      const double cpu_before = cpu_seconds();
       const double seconds = *engine->generate(request_of(pair * 77 + tokens, tokens, 1)).first_token_time;
+      const double cpu_between = cpu_seconds();
       const PassParts parts = parts_of_prompt(*shape.model(), tokens);
       if (pair < 0) continue;
+      cpu_shares.push_back(100 * (1 - parts.cpu / (cpu_between - cpu_before)));
       whole.push_back(1e3 * seconds), products.push_back(1e3 * parts.products);
       attention.push_back(1e3 * parts.attention);
       shares.push_back(100 * (1 - (parts.products + parts.attention) / seconds));
     }
-    std::printf("  prompt of %lld tokens: %s ms, products %s, attention %s; the rest %s %%\n",
+    std::printf("  prompt of %lld tokens: %s ms, products %s, attention %s; the rest %s %%, of CPU time %s %%\n",
                 static_cast<long long>(tokens), spread_of(whole, 1).c_str(), spread_of(products, 1).c_str(),
-                spread_of(attention, 1).c_str(), spread_of(shares, 1).c_str());
+                spread_of(attention, 1).c_str(), spread_of(shares, 1).c_str(), spread_of(cpu_shares, 1).c_str());
   }
 }
 

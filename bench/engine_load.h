@@ -53,8 +53,8 @@ Load serve(esurge::Engine& engine, int64_t clients, int64_t rounds,
 double decode_step(esurge::Engine& engine, int64_t sequences, int64_t context, int64_t steps, int64_t seed);
 
 // Prints the share of the time to the first token of prompts of 128, 512 and 2,048 tokens that neither products with
-// the model's weights nor attention take. Those are measured one after the other on random values, in turns with the
-// prompts.
+// the model's weights nor attention take, on the clock and of CPU time. Those are measured one after the other on
+// random values, in turns with the prompts.
 void print_rest_of_prompts(const ServedShape& shape, int64_t pairs);
 
 // Output tokens a second of the plain loop in bf16, one prompt after the other.
