@@ -49,22 +49,36 @@ struct LowRankLoops {
   }
 
  private:
+  // With enough registers a panel at a time: two vectors of columns for each row hide the latency of an FMA.
   template <int64_t rows>
   static void add_rows(const LowRankStep& s, int64_t row) {
+    constexpr int64_t vectors = V::width == lanes ? panel_columns / lanes : 1;
     const W factor = W::set(s.factor);
     const float* const low = s.low + row * s.low_stride;
-    for (int64_t i = 0; i < s.n; i += lanes) {
+    for (int64_t i = 0; i < s.n; i += vectors * lanes) {
       const float* const b = s.panels + i / panel_columns * panel_columns * s.k + i % panel_columns;
-      W sums[rows];
-      for (W& sum : sums) sum = W::zero();
+      W sums[rows][vectors];
+      for (auto& of_row : sums)
+        for (W& sum : of_row) sum = W::zero();
       for (int64_t j = 0; j < s.k; ++j) {
-        const W column = W::load(b + j * panel_columns);
-        for (int64_t r = 0; r < rows; ++r) sums[r] = Math::fma(W::set(low[r * s.low_stride + j]), column, sums[r]);
+        W columns[vectors];
+        for (int64_t v = 0; v < vectors; ++v) columns[v] = W::load(b + j * panel_columns + v * lanes);
+#pragma GCC unroll 4
+        for (int64_t r = 0; r < rows; ++r) {
+          const W by = W::set(low[r * s.low_stride + j]);
+#pragma GCC unroll 2
+          for (int64_t v = 0; v < vectors; ++v) sums[r][v] = Math::fma(by, columns[v], sums[r][v]);
+        }
       }
-      for (int64_t r = 0; r < rows; ++r) {
-        const W y = s.y.data ? Rows::load(s.y.dtype, s.y.at(row + r), i, s.n) : W::zero();
-        Rows::store(s.out.dtype, s.out.at(row + r), i, s.n, Math::fma(factor, sums[r], y));
-      }
+#pragma GCC unroll 4
+      for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+        for (int64_t v = 0; v < vectors; ++v) {
+          const int64_t column = i + v * lanes;
+          if (column >= s.n) break;
+          const W y = s.y.data ? Rows::load(s.y.dtype, s.y.at(row + r), column, s.n) : W::zero();
+          Rows::store(s.out.dtype, s.out.at(row + r), column, s.n, Math::fma(factor, sums[r][v], y));
+        }
     }
   }
 
