@@ -1,6 +1,6 @@
 """Preparing data: this program beside `datasets` and TRL, and beside what its own parts allow.
 
-  python bench/data.py [--mb 200] [--rounds 5] [--threads 2] [--gb 1]
+  python bench/data.py [--mb 200] [--rounds 5] [--threads 2] [--gb 1] [--copies 4]
                        [--only jsonl,parquet,csv,masks,alone,memory,start,index,reading,stream,training] [--model PATH]
 
 Runs in the folder of the repository with a Python that has datasets and transformers (and TRL for masks); without them
@@ -12,7 +12,7 @@ shuffled sentences of ../shared/data (C4) or, without it, of docs.
                         map(batched=True, num_proc=THREADS) with the same tokenizer
   masks                 conversations with a template and a mask against TRL's preparation
   alone                 the rate of preparing jsonl as a share of that of tokenizing the bare texts (tokenizer_bench)
-  memory                the most memory of `data prepare`, for MB and 4 times MB
+  memory                the most memory of `data prepare`, for MB and COPIES (4) times MB; its store needs as much disk
   start                 to the end of `data prepare` if the store exists: MB against a hundredth
   index                 MB/s of indexing the rows of a file as a share of reading its bytes (rows_bench)
   reading               rows a second of reading alone against iterating over a stream of `datasets` (rows_bench)
@@ -247,7 +247,7 @@ def alone(context):
 def memory(context):
     options, model, folder = context
     megabytes = []
-    for copies in (1, 4):
+    for copies in (1, options.copies):
         parts = folder / f"copies{copies}"
         parts.mkdir(exist_ok=True)
         for i in range(copies):
@@ -257,7 +257,7 @@ def memory(context):
     small = folder / "small.jsonl"
     small.write_text('{"text": "a"}\n')
     base = prepare(options, model, small, folder)[1]
-    print(f"memory   {megabytes[0]:.0f} MiB for {options.mb} MB, {megabytes[1]:.0f} MiB for {4 * options.mb} MB, {base:.0f} MiB for one row")
+    print(f"memory   {megabytes[0]:.0f} MiB for {options.mb} MB, {megabytes[1]:.0f} MiB for {options.copies * options.mb} MB, {base:.0f} MiB for one row")
 
 
 def start(context):
@@ -378,6 +378,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mb", type=int, default=200)
     parser.add_argument("--gb", type=float, default=1)
+    parser.add_argument("--copies", type=int, default=4, help="of the row memory")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", default="jsonl,parquet,csv,masks,alone,memory,start,index,reading")

@@ -56,7 +56,11 @@ TEST_F(NamedAdapters, AreChosenByPrompt) {
                     soft = continued(prompt, {"--adapter", folder("soft")});
   EXPECT_NE(plain, loud);
   EXPECT_NE(loud, soft);
-  EXPECT_EQ(loud, continued(prompt, {"--set", "adapters.loud=" + folder("loud"), "--adapter", "loud"}));
+  const std::vector<std::string> by_name = {"--set", "adapters.loud=" + folder("loud"), "--adapter", "loud"};
+  EXPECT_EQ(loud, continued(prompt, by_name));
+  std::vector<std::string> by_engine = by_name;
+  by_engine.insert(by_engine.end(), {"--engine", "esurge"});
+  EXPECT_EQ(loud, continued(prompt, by_engine));
   const test::Ran ran =
       run(str("{prompts: [", prompt, ", ", prompt, ", ", prompt,
               "], max_new_tokens: 12, adapter: [mix, '', soft], output_path: ", folder("out.jsonl"), "}"));

@@ -51,7 +51,9 @@ elarge::Config session_config(const ModelOptions& options) {
     refuse("--adapter", str("'", options.adapter, "' is a sum of adapters, which is not built yet here"),
            "use the action generate of a run, or merge them: easydel merge");
   own.adapter = folder ? *folder->as_string() : options.adapter;
-  return elarge::configuration(model_document(own), options.set);
+  elarge::Config out = elarge::configuration(model_document(own), options.set);
+  out.adapters = {};  // the adapter is the model's own now, and no other can be loaded beside it
+  return out;
 }
 
 }  // namespace
