@@ -120,6 +120,17 @@ def write_texts(folder, texts, megabytes):
     return len(rows)
 
 
+def most_memory(process):
+    """MiB that a process held at most, looked at while it runs: what wait4 says may be what this script held before."""
+    most = 0
+    while process.poll() is None:
+        with contextlib.suppress(OSError):
+            found = re.search(r"VmHWM:\s*(\d+)", Path(f"/proc/{process.pid}/status").read_text())
+            most = max(most, int(found[1]) if found else 0)
+        time.sleep(0.02)
+    return most / 1024
+
+
 def prepare(options, model, data, folder, *, fresh=True, more=()):
     """Seconds and megabytes of `easydel data prepare`."""
     cache = folder / "cache"
@@ -132,14 +143,13 @@ def prepare(options, model, data, folder, *, fresh=True, more=()):
     }
     (folder / "run.json").write_text(json.dumps(run))
     begin = time.perf_counter()
-    process = subprocess.Popen([PROGRAM, "data", "prepare", str(folder / "run.json")], stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": str(options.threads)})  # fmt: skip
-    said = process.stderr.read()
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    with open(folder / "said.txt", "wb") as said:
+        process = subprocess.Popen([PROGRAM, "data", "prepare", str(folder / "run.json")], stdout=subprocess.DEVNULL,
+                                   stderr=said, env={**os.environ, "OMP_NUM_THREADS": str(options.threads)})  # fmt: skip
+        most = most_memory(process)
     if process.returncode != 0:
-        sys.exit(f"easydel data prepare failed: {said.decode()[-2000:]}")
-    return time.perf_counter() - begin, used.ru_maxrss / 1024
+        sys.exit(f"easydel data prepare failed: {(folder / 'said.txt').read_text()[-2000:]}")
+    return time.perf_counter() - begin, most
 
 
 # The peers, each in a process of its own: what is measured excludes the imports.
@@ -323,11 +333,10 @@ def stream(context, rows):
         begin = time.perf_counter()
         process = subprocess.Popen([PROGRAM, "data", "order", str(folder / "run.json"), "--steps", f"{first}..{last}"],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        most = most_memory(process)
         if process.returncode != 0:
             sys.exit("easydel data order failed")
-        return time.perf_counter() - begin, used.ru_maxrss / 1024
+        return time.perf_counter() - begin, most
 
     steps = links * rows // 16
     order(1, 1)  # makes the index
