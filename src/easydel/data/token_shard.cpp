@@ -119,7 +119,8 @@ TokenShard open_token_shard(const std::filesystem::path& file) {
   block.exception_places = array_in<uint32_t>(*shard, "exception_places");
   block.exception_labels = array_in<int32_t>(*shard, "exception_labels");
   out.rows = array_in<int64_t>(*shard, "rows");
-  for (const std::string& name : shard->names())
+  for (const std::string& name : shard->names()) {
+    out.bytes.push_back(shard->at(name).bytes);
     for (size_t per = 0; per < per_names.size(); ++per) {
       const std::string prefix = std::string(values_prefix) + per_names[per] + ".";
       if (!name.starts_with(prefix)) continue;
@@ -131,6 +132,7 @@ TokenShard open_token_shard(const std::filesystem::path& file) {
         column.values = array_in<int64_t>(*shard, name);
       column.present = array_in<uint8_t>(*shard, std::string(present_prefix) + column.name);
     }
+  }
   if (!fits_together(block, out.rows))
     refuse(file.string(), "its arrays do not fit together", "remove the token store");
   return out;

@@ -20,7 +20,8 @@ struct TokenShard {
   BlockView block;
   std::span<const int64_t> rows;
   std::map<std::string, std::string> metadata;
-  std::shared_ptr<const void> owner;  // of the arrays, which are mapped
+  std::shared_ptr<const void> owner;                   // of the arrays, which are mapped
+  std::vector<std::span<const std::byte>> bytes = {};  // of all arrays, mapped: files::Mapped::forget() may drop them
 };
 // UserError: it is not a shard, or its arrays do not fit together.
 TokenShard open_token_shard(const std::filesystem::path& file);

@@ -222,12 +222,15 @@ ReadExamples open_store(const fs::path& folder, const DatasetOptions& options, c
     if (!sha256 || digests.of(file) != sha256->scalar)
       refuse_store(folder, name + " is not what was written (its hash is different)");
     TokenShard shard = open_token_shard(file);
+    const std::vector<std::span<const std::byte>> bytes = shard.bytes;
     if (options.keep_origins) {
       rows.insert(rows.end(), shard.rows.begin(), shard.rows.end());
       add_numbered(std::move(shard), out.examples.size(), out.examples);
     } else {
       out.examples.add(std::move(shard.block), std::move(shard.owner));
     }
+    // It was read once to be counted. A store of gigabytes would take hundreds of megabytes of memory otherwise.
+    for (const auto& array : bytes) files::Mapped::forget(array);
   }
   if (out.examples.size() != number_in(store, "examples")) refuse_store(folder, "it has another number of examples");
   out.examples.set_digest(digest->scalar);
