@@ -229,7 +229,7 @@ ReadExamples open_store(const fs::path& folder, const DatasetOptions& options, c
     } else {
       out.examples.add(std::move(shard.block), std::move(shard.owner));
     }
-    // It was read once to be counted. A store of gigabytes would take hundreds of megabytes of memory otherwise.
+    // Counting read them; without this, opening a store of 16 GB of text leaves 400 MB of its pages in memory.
     for (const auto& array : bytes) files::Mapped::forget(array);
   }
   if (out.examples.size() != number_in(store, "examples")) refuse_store(folder, "it has another number of examples");

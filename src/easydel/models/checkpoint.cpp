@@ -256,7 +256,7 @@ Tensor Checkpoint::take(const std::string& file) const {
   return values;
 }
 
-int64_t Checkpoint::coded_bytes(const nn::Entry& entry) const {
+int64_t Checkpoint::coded_bytes(const nn::Entry& entry, const KeptCodes& keep) const {
   const nn::TensorSource& source = entry.source;
   if (source.found.empty()) return 0;
   if (source.packing == nn::Packing::mxfp4) {  // blocks of two codes a byte, and scales
@@ -264,7 +264,7 @@ int64_t Checkpoint::coded_bytes(const nn::Entry& entry) const {
     return int64_t(double(entry.elements()) * (1.0 + double(scales.elements()) / double(blocks.elements())) / 2);
   }
   const auto codes = folder_.codes(source.found[0]);
-  if (!codes) return 0;
+  if (!codes || !keep.keeps(*codes)) return 0;
   return int64_t(double(entry.elements()) * double(codes->bytes()) / double(codes->rows() * codes->k()));
 }
 
@@ -301,7 +301,7 @@ std::vector<ops::Matrix> Checkpoint::codes_of(const nn::Entry& entry, const Kept
   }
   for (const auto& file : files) {
     file->check_scales();
-    forget(*file);  // packed codes are a copy, and codes that are read where they lie come back
+    forget(*file);  // packed codes are a copy; a product that reads codes in the file itself loads them again
   }
   return kept;
 }

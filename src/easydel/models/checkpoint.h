@@ -57,8 +57,9 @@ class Checkpoint {
   const quant::CodedFolder& folder() const { return folder_; }
 
   int64_t elements() const;  // of all the model's tensors
-  // What a matched entry takes in the file's codes, in proportion to its elements. 0: it has values.
-  int64_t coded_bytes(const nn::Entry& entry) const;
+  // Bytes of the file's codes for a matched entry, its share if the file's tensor has other entries too. 0: it has
+  // values, or codes that `keep` does not keep.
+  int64_t coded_bytes(const nn::Entry& entry, const KeptCodes& keep) const;
   at::ScalarType type() const;  // of its weights: the first floating dtype
 
  private:

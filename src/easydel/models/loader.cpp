@@ -381,7 +381,7 @@ CheckedModel check_model(const fs::path& folder, const LoadOptions& options, con
   building.moe_method = options.moe_method;
   const mesh::PartitionRules rules(options.partition_rules, mesh);
   building.place = [&](nn::Entry& entry) { rules.find(entry.easydel_path, entry.shape.size()); };  // its spec must fit
-  const Policies policies(options, building);
+  const Policies policies(options, building, opened.device);
   building.fill = [&](nn::Entry& entry, const nn::Initial&, const std::vector<nn::TensorSource>& sources) {
     if (Adapter* const adapter = policies.owner(entry))
       adapter->match(entry);
@@ -400,8 +400,8 @@ CheckedModel check_model(const fs::path& folder, const LoadOptions& options, con
     out.elements += entry.elements();
     entry.trainable = trains(options, policies, entry);
     if (entry.trainable) out.trainable += entry.elements();
-    if (opened.checkpoint && !entry.adapter && keeps_codes(mesh, entry) && KeptCodes::can_keep(entry))
-      if (const int64_t bytes = opened.checkpoint->coded_bytes(entry); bytes > 0)
+    if (opened.checkpoint && policies.kept && !entry.adapter && keeps_codes(mesh, entry) && KeptCodes::can_keep(entry))
+      if (const int64_t bytes = opened.checkpoint->coded_bytes(entry, *policies.kept); bytes > 0)
         out.coded += entry.elements(), out.coded_bytes += bytes;
     out.parameters.push_back({entry.path, entry.unit, entry.trainable});
   }
