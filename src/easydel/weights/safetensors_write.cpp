@@ -71,6 +71,8 @@ std::string header_of(std::span<const OutTensor* const> order, const std::map<st
   return out;
 }
 
+constexpr uint64_t max_held_bytes = uint64_t(1) << 30;  // of the tensor that is written and the next one
+
 void write_file(const fs::path& path, std::span<const OutTensor* const> order,
                 const std::map<std::string, std::string>& metadata) {
   files::Writer file(path);
@@ -90,7 +92,9 @@ void write_file(const fs::path& path, std::span<const OutTensor* const> order,
     };
     if (tensor.make) {
       const HeldBytes own = next.valid() ? next.get() : tensor.make();
-      if (i + 1 < order.size() && order[i + 1]->make) next = std::async(std::launch::async, order[i + 1]->make);
+      // Two large tensors, say an output layer and an embedding, are not held at once.
+      if (i + 1 < order.size() && order[i + 1]->make && expected + bytes_of(*order[i + 1]) <= max_held_bytes)
+        next = std::async(std::launch::async, order[i + 1]->make);
       put(own.bytes.data(), own.bytes.size());
     } else {
       tensor.write(put);
