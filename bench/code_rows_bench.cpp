@@ -95,8 +95,22 @@ class Bench {
   }
 
   void packed(const std::string& name, const QuantizedSpec& spec) {
+    copies(name, quantize(*team_, {memory_.data(), k}, n, k, spec));
+  }
+
+  // Four-bit codes of whole numbers with zeros or offsets.
+  void shifted(const std::string& name, int64_t group, CodeShift shift, float scale, float by) {
+    std::vector<uint8_t> codes(n * k);
+    for (uint8_t& code : codes) code = uint8_t(next_number() >> 28);
+    const std::vector<float> scales(size_t(n * k / group), scale), shifts(scales.size(), by);
+    QuantizedSpec spec{Codes::table4, group, {}, shift};
+    for (int i = 0; i < 16; ++i) spec.table[size_t(i)] = float(i);
+    copies(name, pack_codes(*team_, codes.data(), scales.data(), shifts.data(), n, k, spec));
+  }
+
+  void copies(const std::string& name, const QuantizedWeight& weight) {
     std::vector<std::shared_ptr<QuantizedWeight>> all;
-    do all.push_back(std::make_shared<QuantizedWeight>(quantize(*team_, {memory_.data(), k}, n, k, spec)));
+    do all.push_back(std::make_shared<QuantizedWeight>(rows_of(weight, 0, n)));
     while (int64_t(all.size()) * all.front()->bytes() < cold_bytes);
     line<QuantizedWeight>(name, all, all.front()->bytes(), [this](const QuantizedWeight& w, int64_t rows) {
       kernels::product(*team_, w, {x_.data(), k}, rows, {y_.data(), n}, nullptr, bf16_order());
@@ -148,18 +162,10 @@ int main(int count, char** values) {
   for (const Panels& one : {
            Panels{"8bit, int8 rows", {.codes = PanelCodes::i8}, 0.01f, 0},
            Panels{"Q8_0", {.codes = PanelCodes::i8, .group = 32}, half, 0},
-           Panels{"Q4_1",
-                  {.codes = PanelCodes::table4, .group = 32, .table = whole, .shift = PanelShift::offsets},
-                  half,
-                  -half},
            Panels{"fp8 blocks of 128", {.codes = PanelCodes::e4m3, .group = 128}, 0.01f, 0},
            Panels{"mxfp8", {.codes = PanelCodes::e4m3, .group = 32}, 0x1p-8f, 0},
-           Panels{"gptq, awq, groups of 128",
-                  {.codes = PanelCodes::table4,
-                  .group = 128,
-                  .table = whole,
-                  .shift = PanelShift::zeros,
-                  .rounding = ValueRounding::f16},
+           Panels{"gptq, 8 bits, groups of 128",
+                  {.codes = PanelCodes::u8, .group = 128, .shift = CodeShift::zeros, .rounding = ValueRounding::f16},
                   half,
                   8},
            Panels{"nvfp4", {.codes = PanelCodes::table4, .group = 16, .table = whole}, 0x1p-8f, 0},
@@ -169,5 +175,7 @@ int main(int count, char** values) {
   if (wanted("a8bit")) bench.packed("a8bit", {});
   if (wanted("a4q")) bench.packed("a4q", {Codes::nibbles, 64, q4_table()});
   if (wanted("nf4")) bench.packed("nf4, groups of 64", {Codes::table4, 64, nf4_table()});
-  if (wanted("Q4_0")) bench.packed("Q4_0", {Codes::table4, 32, q4_table()});
+  if (wanted("Q4_0")) bench.shifted("Q4_0", 32, CodeShift::none, half, 0);
+  if (wanted("Q4_1")) bench.shifted("Q4_1", 32, CodeShift::offsets, half, -half);
+  if (wanted("gptq, awq")) bench.shifted("gptq, awq, groups of 128", 128, CodeShift::zeros, half, 8);
 }

@@ -201,7 +201,7 @@ TEST_F(Tiles, SumTheLongestRowsOfTheLargestBytes) {
   constexpr int64_t m = 20, n = 32, k = 131072;
   const std::vector<float> x(size_t(m * k), 1.0f), scale(n, 1.0f);
   const std::vector<uint8_t> codes(size_t(n * k), 127);
-  const auto packed = pack_codes(pool_of_two(), codes.data(), scale.data(), n, k, {Codes::bytes, 0, {}});
+  const auto packed = pack_codes(pool_of_two(), codes.data(), scale.data(), nullptr, n, k, {Codes::bytes, 0, {}});
   by_tiles([&] {
     std::vector<float> y(m * n);
     product(pool_of_two(), packed, {x.data(), k}, m, {y.data(), n}, nullptr, AccumulationOrder::fp32_chain);

@@ -15,7 +15,7 @@ struct Coded {
   std::vector<uint8_t> codes;
   std::vector<float> scales, shifts;
 
-  Coded(int64_t n, int64_t k, CodePanelsSpec with, PanelNumbers numbers) : n(n), k(k), spec(with) {
+  Coded(int64_t n, int64_t k, CodePanelsSpec with, CodeNumbers numbers) : n(n), k(k), spec(with) {
     const std::vector<float> table = normal(16, 3);
     std::copy(table.begin(), table.end(), spec.table.begin());
     std::mt19937 generator(4);
@@ -27,8 +27,8 @@ struct Coded {
     scales = hostile(n * groups(), 5), shifts = normal(n * groups(), 6, 10);
     for (auto* const of_groups : {&scales, &shifts})
       for (float& x : *of_groups) {
-        if (numbers == PanelNumbers::bf16) x = widen(narrow(x));
-        if (numbers == PanelNumbers::f16) x = std::clamp(rounded_to_half(x), -65504.0f, 65504.0f);
+        if (numbers == CodeNumbers::bf16) x = widen(narrow(x));
+        if (numbers == CodeNumbers::f16) x = std::clamp(rounded_to_half(x), -65504.0f, 65504.0f);
       }
   }
   int64_t groups() const { return spec.group > 0 ? divide_up(k, spec.group) : 1; }
@@ -43,8 +43,8 @@ struct Coded {
     std::vector<float> out;
     for (int64_t i = 0; i < n * k; ++i) {
       const size_t number = size_t(i / k * groups() + (spec.group > 0 ? i % k / spec.group : 0));
-      float value = (code(i) - (spec.shift == PanelShift::zeros ? shifts[number] : 0)) * scales[number];
-      if (spec.shift == PanelShift::offsets) value += shifts[number];
+      float value = (code(i) - (spec.shift == CodeShift::zeros ? shifts[number] : 0)) * scales[number];
+      if (spec.shift == CodeShift::offsets) value += shifts[number];
       value *= spec.factor;
       if (spec.rounding == ValueRounding::bf16) value = widen(narrow(value));
       if (spec.rounding == ValueRounding::f16) value = rounded_to_half(value);
@@ -66,13 +66,13 @@ struct Coded {
 std::vector<CodePanelsSpec> every_spec() {
   std::vector<CodePanelsSpec> out;
   for (const PanelCodes codes : {PanelCodes::i8, PanelCodes::u8, PanelCodes::e4m3, PanelCodes::table4})
-    for (const PanelShift shift : {PanelShift::none, PanelShift::zeros, PanelShift::offsets})
+    for (const CodeShift shift : {CodeShift::none, CodeShift::zeros, CodeShift::offsets})
       for (const ValueRounding rounding : {ValueRounding::none, ValueRounding::bf16, ValueRounding::f16})
         out.push_back({.codes = codes,
                        .group = codes == PanelCodes::table4 ? 16 : 6,
                        .shift = shift,
                        .rounding = rounding,
-                       .factor = shift == PanelShift::zeros && rounding == ValueRounding::none ? 1 / 127.f : 1});
+                       .factor = shift == CodeShift::zeros && rounding == ValueRounding::none ? 1 / 127.f : 1});
   return out;
 }
 
@@ -86,7 +86,7 @@ TEST(CodePanels, DecodeToTheValuesThatTheirCodesMean) {
     SCOPED_TRACE(told(spec));
     for (const auto& [n, k] : {std::pair{70, 75}, {33, 96}, {3, 16}})
       for (const bool whole_rows : {false, true})
-        for (const PanelNumbers numbers : {PanelNumbers::f32, PanelNumbers::bf16, PanelNumbers::f16}) {
+        for (const CodeNumbers numbers : {CodeNumbers::f32, CodeNumbers::bf16, CodeNumbers::f16}) {
           CodePanelsSpec own = spec;
           if (whole_rows) own.group = 0;
           const Coded coded(n, k, own, numbers);
@@ -107,7 +107,7 @@ TEST(CodePanels, DecodeToTheValuesThatTheirCodesMean) {
 }
 
 TEST(CodePanels, ReadRowsThatAreApart) {
-  const Coded coded(70, 75, {.codes = PanelCodes::u8, .group = 6, .shift = PanelShift::zeros}, PanelNumbers::f32);
+  const Coded coded(70, 75, {.codes = PanelCodes::u8, .group = 6, .shift = CodeShift::zeros}, CodeNumbers::f32);
   const std::vector<float> all = coded.values();
   std::vector<float> found(3 * 75), wanted;
   coded.panels()->decode(5, 30, 3, found.data());
@@ -118,7 +118,7 @@ TEST(CodePanels, ReadRowsThatAreApart) {
 
 // Rows 32 to 68 of 70, in bf16: whole panels, the last of them in part.
 TEST(CodePanels, DecodeSomeOfTheirPanels) {
-  const Coded coded(70, 75, {.codes = PanelCodes::u8, .group = 6, .shift = PanelShift::zeros}, PanelNumbers::f32);
+  const Coded coded(70, 75, {.codes = PanelCodes::u8, .group = 6, .shift = CodeShift::zeros}, CodeNumbers::f32);
   const std::vector<float> all = coded.values();
   const EncodedWeight weight{coded.panels(), 37, 32, 1};
   on_every_isa([&] {
@@ -133,7 +133,7 @@ TEST(CodePanels, MultiplyWithTheBitsOfTheirDecodedValues) {
   for (const CodePanelsSpec& spec : every_spec()) {
     SCOPED_TRACE(told(spec));
     for (const int64_t k : {75, 96}) {
-      const Coded coded(n, k, spec, spec.shift == PanelShift::zeros ? PanelNumbers::bf16 : PanelNumbers::f16);
+      const Coded coded(n, k, spec, spec.shift == CodeShift::zeros ? CodeNumbers::bf16 : CodeNumbers::f16);
       const EncodedWeight weight{coded.panels(), n, 0, 1};
       const std::vector<float> values = coded.values();
       for (const int64_t m : {1, 5, 40}) expect_products_of_plain(weight, values, m, n, k);
@@ -147,14 +147,14 @@ TEST(CodePanels, MultiplyFewRowsWithTheSameBitsAsMany) {
   for (const CodePanelsSpec& spec : every_spec()) {
     SCOPED_TRACE(told(spec));
     for (const int64_t k : {80, 96, 160}) {
-      Coded coded(n, k, spec, PanelNumbers::f16);
+      Coded coded(n, k, spec, CodeNumbers::f16);
       for (size_t i = 0; i < coded.spec.table.size(); ++i) coded.spec.table[i] = float(int(i * 7 % 16) - 5);
       std::mt19937 generator(9);
       for (float& scale : coded.scales) scale = rounded_to_half(float(1 + generator() % 999) * 0x1.01p-14f);
       for (float& shift : coded.shifts)
-        shift = coded.spec.shift == PanelShift::zeros ? float(generator() % 16) : rounded_to_half(-0.3f * shift);
+        shift = coded.spec.shift == CodeShift::zeros ? float(generator() % 16) : rounded_to_half(-0.3f * shift);
       const auto panels = coded.panels();
-      EXPECT_EQ(panels->layout().is_normal, spec.codes != PanelCodes::e4m3 || spec.shift == PanelShift::none);
+      EXPECT_EQ(panels->layout().is_normal, spec.codes != PanelCodes::e4m3 || spec.shift == CodeShift::none);
       const EncodedWeight weight{panels, n, 0, 1};
       const std::vector<float> values = coded.values();
       for (const int64_t m : {1, 2, 3, 4}) expect_products_of_plain(weight, values, m, n, k);
@@ -164,7 +164,7 @@ TEST(CodePanels, MultiplyFewRowsWithTheSameBitsAsMany) {
 
 // Their products would be zero by the instruction, and are not with the decoded values.
 TEST(CodePanels, KnowDenormalValues) {
-  Coded coded(32, 64, {.codes = PanelCodes::i8, .group = 16}, PanelNumbers::f32);
+  Coded coded(32, 64, {.codes = PanelCodes::i8, .group = 16}, CodeNumbers::f32);
   for (float& scale : coded.scales) scale = 1;
   EXPECT_TRUE(coded.panels()->layout().is_normal);
   coded.scales[5] = 0;
@@ -176,9 +176,9 @@ TEST(CodePanels, KnowDenormalValues) {
 // Half of what fp32 scales take.
 TEST(CodePanels, KeepNumbersInTwoBytesWhereThatLosesNothing) {
   const CodePanelsSpec spec{.codes = PanelCodes::e4m3, .group = 16};
-  EXPECT_EQ(Coded(32, 64, spec, PanelNumbers::bf16).panels()->bytes(), 32 * 64 + 32 * 4 * 2);
-  EXPECT_EQ(Coded(32, 64, spec, PanelNumbers::f16).panels()->bytes(), 32 * 64 + 32 * 4 * 2);
-  EXPECT_EQ(Coded(32, 64, spec, PanelNumbers::f32).panels()->bytes(), 32 * 64 + 32 * 4 * 4);
+  EXPECT_EQ(Coded(32, 64, spec, CodeNumbers::bf16).panels()->bytes(), 32 * 64 + 32 * 4 * 2);
+  EXPECT_EQ(Coded(32, 64, spec, CodeNumbers::f16).panels()->bytes(), 32 * 64 + 32 * 4 * 2);
+  EXPECT_EQ(Coded(32, 64, spec, CodeNumbers::f32).panels()->bytes(), 32 * 64 + 32 * 4 * 4);
 }
 
 }  // namespace

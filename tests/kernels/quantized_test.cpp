@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "easydel/base/error.h"
+#include "easydel/kernels/half.h"
 #include "easydel/kernels/quantized_rows.h"
 #include "kernels/support.h"
 
@@ -29,36 +30,84 @@ std::vector<Kind> kinds() {
     all.push_back({{Codes::table4, group, nf4_table()}, AccumulationOrder::fp32_chain});
   }
   all.push_back({{Codes::table4, 32, q4_table()}, AccumulationOrder::bf16_tile});
-  for (size_t i = 0, count = all.size(); i < count; ++i)
-    if (all[i].spec.group == 0 || all[i].spec.group == 32) {
+  // Other numbers than fp32, and codes with zeros or offsets.
+  for (size_t i = 0, count = all.size(); i < count; ++i) {
+    if (all[i].spec.group != 0 && all[i].spec.group != 32) continue;
+    for (const CodeNumbers numbers : {CodeNumbers::bf16, CodeNumbers::f16}) {
       all.push_back(all[i]);
-      all.back().spec.short_scales = true;
+      all.back().spec.numbers = numbers;
     }
+    if (all[i].spec.codes != Codes::table4) continue;
+    all.push_back(all[i]);
+    all.back().spec.shift = CodeShift::offsets;
+    all.push_back(all[i]);
+    all.back().spec.shift = CodeShift::zeros;
+    all.back().spec.numbers = CodeNumbers::f16;
+  }
+  return all;
+}
+
+// Those that quantize() makes.
+std::vector<Kind> made_kinds() {
+  std::vector<Kind> all = kinds();
+  std::erase_if(all, [](const Kind& kind) {
+    return kind.spec.shift != CodeShift::none || kind.spec.numbers != CodeNumbers::f32;
+  });
   return all;
 }
 
 std::string text(const Kind& kind) {
-  const char* const names[] = {"bytes", "table", "nibbles"};
+  const char *const names[] = {"bytes", "table", "nibbles"}, *const numbers[] = {"", ", bf16 scales", ", fp16 scales"},
+                    *const shifts[] = {"", ", zeros", ", offsets"};
   return str(names[int(kind.spec.codes)], " by ", kind.spec.group, " in ", name(kind.order),
-             kind.spec.short_scales ? ", short scales" : "");
+             numbers[int(kind.spec.numbers)], shifts[int(kind.spec.shift)]);
 }
 
 struct Plain {  // a weight as it is before it is packed
   std::vector<uint8_t> codes;
-  std::vector<float> scales;
+  std::vector<float> scales, shifts;
+
+  QuantizedWeight packed(Executor& executor, int64_t n, int64_t k, const QuantizedSpec& spec) const {
+    return pack_codes(executor, codes.data(), scales.data(), shifts.data(), n, k, spec);
+  }
 };
 
 Plain plain(const QuantizedSpec& spec, int64_t n, int64_t k, unsigned seed) {
   const int64_t groups = spec.group > 0 ? divide_up(k, spec.group) : 1;
   std::mt19937 generator(seed);
-  Plain w{std::vector<uint8_t>(size_t(n * k)), normal(n * groups, seed, 0.1f)};
+  Plain w{std::vector<uint8_t>(size_t(n * k)), normal(n * groups, seed, 0.1f), {}};
   for (uint8_t& code : w.codes)
     code = spec.codes == Codes::bytes     ? uint8_t(int8_t(int(generator() % 255) - 127))
            : spec.codes == Codes::nibbles ? uint8_t(int(generator() % 16) - 8)
                                           : uint8_t(generator() % 16);
-  if (spec.short_scales)
-    for (float& scale : w.scales) scale = widen(narrow(scale));
+  for (float& scale : w.scales)
+    scale = spec.numbers == CodeNumbers::bf16  ? widen(narrow(scale))
+            : spec.numbers == CodeNumbers::f16 ? rounded_to_half(scale)
+                                               : scale;
+  if (spec.shift == CodeShift::offsets) w.shifts = normal(n * groups, seed + 1, 0.3f);
+  if (spec.shift == CodeShift::zeros)
+    for (int64_t i = 0; i < n * groups; ++i) w.shifts.push_back(float(generator() % 16) + float(i % 2) / 4);
   return w;
+}
+
+// The value of code i of row c in group g.
+float value_of(const QuantizedSpec& spec, const Plain& w, uint8_t code, int64_t at) {
+  float value = meets_bytes(spec.codes) ? float(int8_t(code)) : spec.table[code];
+  if (spec.shift == CodeShift::zeros) value -= w.shifts[size_t(at)];
+  value *= w.scales[size_t(at)];
+  return spec.shift == CodeShift::offsets ? value + w.shifts[size_t(at)] : value;
+}
+
+// x of a group, in sixteen chains that are added in pairs.
+float sum_of(const float* x, int64_t count, bool rounded) {
+  float chain[16] = {};
+  for (int64_t i = 0; i < count; ++i) {
+    float& one = chain[i % 16];
+    one = rounded ? flush(one + flush(widen(narrow(x[i])))) : one + x[i];
+  }
+  for (int half = 8; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) chain[i] = rounded ? flush(chain[i] + chain[i + half]) : chain[i] + chain[i + half];
+  return chain[0];
 }
 
 // The contract of quantized.h, written as it reads.
@@ -103,7 +152,13 @@ std::vector<float> by_contract(const Kind& kind, const Plain& w, const std::vect
           }
           if (tiles) sum = flush(sum + flush(chain[0] + chain[1]));
         }
-        all = tiles || in_pairs ? flush(std::fma(sum, flush(scale), all)) : std::fma(sum, scale, all);
+        const bool rounded = tiles || in_pairs;
+        all = rounded ? flush(std::fma(sum, flush(scale), all)) : std::fma(sum, scale, all);
+        if (kind.spec.shift == CodeShift::none) continue;
+        const float given = w.shifts[size_t(c * groups + g)];
+        const float shift = kind.spec.shift == CodeShift::zeros ? (0 - given) * scale : given;
+        const float of_x = sum_of(row + begin, std::max<int64_t>(0, std::min(k, end) - begin), rounded);
+        all = rounded ? flush(std::fma(of_x, flush(shift), all)) : std::fma(of_x, shift, all);
       }
       y[size_t(r * n + c)] = bytes ? all * (most / 127) : all;
     }
@@ -132,7 +187,7 @@ TEST(QuantizedProduct, HasTheBitsOfTheContractOnEveryInstructionSet) {
         const Plain w = plain(kind.spec, s.n, s.k, 2);
         const auto expected = by_contract(kind, w, x, s.m, s.n, s.k);
         on_every_isa([&] {
-          const auto packed = pack_codes(serial_executor(), w.codes.data(), w.scales.data(), s.n, s.k, kind.spec);
+          const auto packed = w.packed(serial_executor(), s.n, s.k, kind.spec);
           EXPECT_TRUE(same_bits(multiply(serial_executor(), packed, x, kind.order), expected));
         });
       }
@@ -140,13 +195,13 @@ TEST(QuantizedProduct, HasTheBitsOfTheContractOnEveryInstructionSet) {
 
 TEST(QuantizedProduct, GivesARowTheSameBitsInAnyCompany) {
   constexpr int64_t n = 70, k = 700, most = 1024;
-  const auto x = normal(most * k, 3), w = normal(n * k, 4);
+  const auto x = normal(most * k, 3);
   std::vector<int64_t> order(most);
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::mt19937(5));
   for (const Kind& kind : kinds()) {
     SCOPED_TRACE(text(kind));
-    const auto packed = quantize(pool_of_two(), {w.data(), k}, n, k, kind.spec);
+    const auto packed = plain(kind.spec, n, k, 4).packed(pool_of_two(), n, k, kind.spec);
     const auto all = multiply(serial_executor(), packed, x, kind.order);
     for (const int64_t batch : {1, 2, 3, 4, 5, 13, 64, 1024})
       for (Executor* const executor : {&serial_executor(), &pool_of_two()})
@@ -165,7 +220,7 @@ TEST(QuantizedProduct, GivesARowTheSameBitsInAnyCompany) {
 TEST(QuantizedProduct, IsNearTheProductWithTheDequantizedWeight) {
   constexpr int64_t m = 9, n = 50, k = 300;
   const auto x = normal(m * k, 6), w = normal(n * k, 7), bias = normal(n, 8);
-  for (const Kind& kind : kinds()) {
+  for (const Kind& kind : made_kinds()) {
     const auto packed = quantize(pool_of_two(), {w.data(), k}, n, k, kind.spec);
     std::vector<float> values(n * k), y(m * n);
     dequantize(pool_of_two(), packed, {values.data(), k});
@@ -195,7 +250,7 @@ TEST(QuantizedProduct, RoundsABf16ResultOnceAndReadsBf16AsItsWidenedValue) {
   const auto x = narrowed(normal(m * k, 9));
   const auto w = normal(n * k, 10), wide_x = widened(x);
   on_every_isa([&] {
-    for (const Kind& kind : kinds()) {
+    for (const Kind& kind : made_kinds()) {
       const auto packed = quantize(serial_executor(), {w.data(), k}, n, k, kind.spec);
       std::vector<bf16> y(m * n);
       product(serial_executor(), packed, {x.data(), k}, m, {y.data(), n}, nullptr, kind.order);
@@ -225,30 +280,30 @@ TEST(QuantizedWeight, KeepsTheCodesAndScalesItWasGiven) {
   constexpr int64_t n = 37, k = 111;
   for (const Kind& kind : kinds()) {
     const Plain w = plain(kind.spec, n, k, 13);
-    const auto packed = pack_codes(pool_of_two(), w.codes.data(), w.scales.data(), n, k, kind.spec);
-    EXPECT_EQ(packed.spec().short_scales, kind.spec.short_scales);
+    const auto packed = w.packed(pool_of_two(), n, k, kind.spec);
+    EXPECT_EQ(packed.spec().numbers, kind.spec.numbers) << text(kind);
     std::vector<float> values(n * k);
     dequantize(pool_of_two(), packed, {values.data(), k});
     const int64_t group = kind.spec.group > 0 ? kind.spec.group : k;
     for (int64_t c = 0; c < n; ++c)
       for (int64_t i = 0; i < k; ++i) {
         const uint8_t code = w.codes[size_t(c * k + i)];
-        const float value = meets_bytes(kind.spec.codes) ? float(int8_t(code)) : kind.spec.table[code];
-        ASSERT_EQ(values[size_t(c * k + i)], value * w.scales[size_t(c * packed.groups() + i / group)]);
+        ASSERT_EQ(values[size_t(c * k + i)], value_of(kind.spec, w, code, c * packed.groups() + i / group));
       }
-    Plain back{std::vector<uint8_t>(w.codes.size()), std::vector<float>(w.scales.size())};
+    Plain back{std::vector<uint8_t>(w.codes.size()), std::vector<float>(w.scales.size()), {}};
     unpack_codes(pool_of_two(), packed, back.codes.data(), back.scales.data());
     EXPECT_EQ(back.codes, w.codes);
     EXPECT_EQ(back.scales, w.scales);
   }
 }
 
-// With groups of 64: codes, and scales of fp32 or bf16.
+// With groups of 64: codes, scales, and zeros of the same type.
 TEST(QuantizedWeight, TakesItsCodesBytes) {
-  const auto bytes = [](Codes codes, bool short_scales = false) {
-    return QuantizedWeight(32, 640, {codes, 64, q4_table(), short_scales}).bytes();
+  const auto bytes = [](Codes codes, CodeShift shift = CodeShift::none, CodeNumbers numbers = CodeNumbers::f32) {
+    return QuantizedWeight(32, 640, {codes, 64, q4_table(), shift, numbers}).bytes();
   };
-  EXPECT_EQ(bytes(Codes::table4, true), 32 * 320 + 32 * 10 * 2);
+  EXPECT_EQ(bytes(Codes::table4, CodeShift::none, CodeNumbers::bf16), 32 * 320 + 32 * 10 * 2);
+  EXPECT_EQ(bytes(Codes::table4, CodeShift::zeros, CodeNumbers::f16), 32 * 320 + 32 * 10 * 4);
   EXPECT_EQ(bytes(Codes::bytes), 32 * 640 + 32 * 10 * 4);
   EXPECT_EQ(bytes(Codes::nibbles), 32 * 320 + 32 * 10 * 4);
   EXPECT_EQ(bytes(Codes::table4), 32 * 320 + 32 * 10 * 4);
@@ -259,14 +314,11 @@ TEST(QuantizedWeight, HasTheValuesOfCodesTimesScales) {
   constexpr int64_t n = 70, k = 111;
   for (const Kind& kind : kinds()) {
     const Plain w = plain(kind.spec, n, k, 13);
-    const auto packed = pack_codes(pool_of_two(), w.codes.data(), w.scales.data(), n, k, kind.spec);
+    const auto packed = w.packed(pool_of_two(), n, k, kind.spec);
     const int64_t group = kind.spec.group > 0 ? kind.spec.group : k, groups = divide_up(k, group);
     std::vector<float> all;
-    for (int64_t i = 0; i < n * k; ++i) {
-      const uint8_t code = w.codes[size_t(i)];
-      const float value = kind.spec.codes == Codes::table4 ? kind.spec.table[code] : float(int8_t(code));
-      all.push_back(value * w.scales[size_t(i / k * groups + i % k / group)]);
-    }
+    for (int64_t i = 0; i < n * k; ++i)
+      all.push_back(value_of(kind.spec, w, w.codes[size_t(i)], i / k * groups + i % k / group));
     on_every_isa([&] {
       std::vector<float> found(n * k);
       dequantize(pool_of_two(), packed, {found.data(), k});
@@ -285,7 +337,7 @@ TEST(QuantizedWeight, IsTheNearestToWhatItWasMadeFrom) {
   constexpr int64_t n = 20, k = 150;
   auto w = normal(n * k, 14);
   std::fill_n(w.begin(), k, 0.0f);
-  for (const Kind& kind : kinds()) {
+  for (const Kind& kind : made_kinds()) {
     const auto packed = quantize(pool_of_two(), {w.data(), k}, n, k, kind.spec);
     std::vector<float> values(n * k);
     dequantize(pool_of_two(), packed, {values.data(), k});

@@ -142,12 +142,12 @@ struct AmxQuantizedLoops {
   static void add_scaled(const Side& side, const QuantizedStep& step, int64_t panel, int64_t g, int64_t first,
                          int64_t rows, const float* sums, float* c) {
     const uint8_t* const group = step.group_at(panel, g);
-    const __m512 scale[] = {scales_of<Avx512>(step, group, 0), scales_of<Avx512>(step, group, tile_columns)};
+    const GroupOfColumns<Avx512> columns[] = {{step, group, 0}, {step, group, tile_columns}};
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < 2; ++v) {
         const int64_t at = r * panel_columns + v * tile_columns;
-        Avx512::store(c + at, Avx512::fma(side.total(sums + at, first + r, g), scale[v],
-                                          g == 0 ? Avx512::zero() : Avx512::load(c + at)));
+        Avx512::store(c + at, columns[v].add(step, first + r, g, side.total(sums + at, first + r, g),
+                                             g == 0 ? Avx512::zero() : Avx512::load(c + at)));
       }
   }
 };

@@ -57,11 +57,14 @@ struct CodePairLoops : private CodePairs {
     for (int64_t g = 0; g < step.groups;) {
       const int64_t left = whole - g, group_count = left > 0 ? divide_up(left, divide_up(left, max_groups)) : 1;
       Units units{.codes = step.group_at(panel, g),
-                  .apart = step.scale_bytes + step.group * step.k_bytes,
+                  .apart = step.head_bytes + step.group * step.k_bytes,
                   .a = step.a_pairs + (first * step.padded_k + g * step.group * rows) / 2,
                   .a_apart = step.group / 2 * rows,
                   .length = step.length_of(g),
-                  .c = c};
+                  .c = c,
+                  .first = first,
+                  .g = g,
+                  .g_apart = 1};
       units.soon = units.codes + prefetch_distance_bytes;
       if constexpr (max_groups == 4) {
         if (group_count == 4) sum<4, rows>(step, units, table);
@@ -85,14 +88,17 @@ struct CodePairLoops : private CodePairs {
                          .a = step.a_pairs + (first * step.padded_k + g * step.group * rows) / 2,
                          .length = step.length_of(g),
                          .c = c,
-                         .c_apart = rows * panel_columns},
+                         .c_apart = rows * panel_columns,
+                         .first = first,
+                         .g = g},
                         table);
     for (int p = 0; p < panels; ++p)
       ProductLoops<V>::write_rows(step.result, panel + p, first, rows, c + p * rows * panel_columns);
   }
 
   // Adjacent groups of equal length: their codes are `apart` bytes from each other, their left sides `a_apart` pairs,
-  // their results `c_apart`. The data at `soon` are prefetched meanwhile; null: those 2 KB after each.
+  // their results `c_apart`, their numbers from g on `g_apart`. Rows count from `first` on. The data at `soon` are
+  // prefetched meanwhile; null: those 2 KB after each.
   struct Units {
     const uint8_t* codes;
     int64_t apart;
@@ -100,6 +106,7 @@ struct CodePairLoops : private CodePairs {
     int64_t a_apart = 0, length;
     float* c;
     int64_t c_apart = 0;
+    int64_t first = 0, g = 0, g_apart = 0;
     const uint8_t* soon = nullptr;
   };
   template <int count, int rows>
@@ -108,10 +115,10 @@ struct CodePairLoops : private CodePairs {
     for (auto& of_unit : sums)
       for (auto& of_tile : of_unit)
         for (__m512& one : of_tile) one = V::zero();
-    const int64_t bytes = step.scale_bytes + units.length * panel_columns / 2;
+    const int64_t bytes = step.head_bytes + units.length * panel_columns / 2;
     const int64_t lines = divide_up(count * bytes / 64 * 8, units.length);  // per eight k
     for (int64_t k = 0; k < units.length; k += 8, units.a += 4 * rows) {
-      const int64_t at = step.scale_bytes + k / k_block * code_block_bytes + k % k_block / 8 * 64;
+      const int64_t at = step.head_bytes + k / k_block * code_block_bytes + k % k_block / 8 * 64;
       for (int64_t line = 0; units.soon && line < lines; ++line, units.soon += 64) V::prefetch(units.soon);
 #pragma GCC unroll 4
       for (int u = 0; u < count; ++u)
@@ -134,11 +141,11 @@ struct CodePairLoops : private CodePairs {
     for (int u = 0; u < count; ++u)
 #pragma GCC unroll 2
       for (int tile = 0; tile < 2; ++tile) {
-        const __m512 scale = scales_of<V>(step, units.codes + u * units.apart, tile * lanes);
+        const GroupOfColumns<V> group(step, units.codes + u * units.apart, tile * lanes);
 #pragma GCC unroll 4
         for (int r = 0; r < rows; ++r) {
           float* const to = units.c + u * units.c_apart + r * panel_columns + tile * lanes;
-          V::store(to, V::fma(sums[u][tile][r], scale, V::load(to)));
+          V::store(to, group.add(step, units.first + r, units.g + u * units.g_apart, sums[u][tile][r], V::load(to)));
         }
       }
   }
@@ -166,7 +173,7 @@ struct CodePairLoops : private CodePairs {
           const uint32_t* b = pairs;
           for (int64_t i = g; i < end; b += step.length_of(i++) / 2 * panel_columns) {
             sum_rows(step, first, rows, r, i, 0, step.length_of(i), b, true, sums, ahead);
-            add_scaled(step, step.group_at(panel, i), std::min(block, rows - r), sums, c + r * panel_columns);
+            add_scaled(step, panel, i, first + r, std::min(block, rows - r), sums, c + r * panel_columns);
           }
         }
       } else {
@@ -189,7 +196,7 @@ struct CodePairLoops : private CodePairs {
       for (int64_t r = 0; r < rows; r += block)
         sum_rows(step, first, rows, r, g, k, count, pairs, k == 0, sums + r * panel_columns, ahead);
     }
-    add_scaled(step, step.group_at(panel, g), rows, sums, c);
+    add_scaled(step, panel, g, first, rows, sums, c);
   }
 
   // One block of rows times `count` k of a group, starting at k.
@@ -201,11 +208,14 @@ struct CodePairLoops : private CodePairs {
     PairLoops::some_rows(of_block, a, b, count / 2, {sums, begin}, ahead);
   }
 
-  static void add_scaled(const QuantizedStep& step, const uint8_t* group, int64_t rows, const float* sums, float* c) {
-    const __m512 low = scales_of<V>(step, group, 0), high = scales_of<V>(step, group, lanes);
-    for (int64_t i = 0; i < rows * panel_columns; i += 2 * lanes) {
-      V::store(c + i, V::fma(V::load(sums + i), low, V::load(c + i)));
-      V::store(c + i + lanes, V::fma(V::load(sums + i + lanes), high, V::load(c + i + lanes)));
+  // Adds group g of rows from `first` on.
+  static void add_scaled(const QuantizedStep& step, int64_t panel, int64_t g, int64_t first, int64_t rows,
+                         const float* sums, float* c) {
+    const uint8_t* const at = step.group_at(panel, g);
+    const GroupOfColumns<V> low(step, at, 0), high(step, at, lanes);
+    for (int64_t r = 0, i = 0; r < rows; ++r, i += panel_columns) {
+      V::store(c + i, low.add(step, first + r, g, V::load(sums + i), V::load(c + i)));
+      V::store(c + i + lanes, high.add(step, first + r, g, V::load(sums + i + lanes), V::load(c + i + lanes)));
     }
   }
 

@@ -65,7 +65,7 @@ struct CodePanelLoops {
     // Returns the group's codes.
     const uint8_t* read(const CodePanelsLayout& from, const uint8_t* head) {
       spread(head, from.numbers, scales);
-      if (from.spec.shift != PanelShift::none) spread(head + from.bytes_of_numbers(), from.numbers, shifts);
+      if (from.spec.shift != CodeShift::none) spread(head + from.bytes_of_numbers(), from.numbers, shifts);
       return head + from.bytes_of_head();
     }
   };
@@ -74,7 +74,7 @@ struct CodePanelLoops {
   static bool is_scaled_only(const CodePanelsLayout& from, DType dtype) {
     const CodePanelsSpec& spec = from.spec;
     const bool rounds = spec.rounding != ValueRounding::none && !(is_bf16(spec) && dtype == DType::bf16);
-    return spec.shift == PanelShift::none && !rounds && spec.factor == 1;
+    return spec.shift == CodeShift::none && !rounds && spec.factor == 1;
   }
   static bool is_bf16(const CodePanelsSpec& spec) { return spec.rounding == ValueRounding::bf16; }
 
@@ -129,10 +129,10 @@ struct CodePanelLoops {
   [[gnu::always_inline]] static F value(const CodePanelsSpec& spec, const Numbers& numbers, F x, int64_t v,
                                         bool narrow) {
     if constexpr (!only_scales)
-      if (spec.shift == PanelShift::zeros) x = V::sub(x, V::load(numbers.shifts + v));
+      if (spec.shift == CodeShift::zeros) x = V::sub(x, V::load(numbers.shifts + v));
     x = V::mul(x, V::load(numbers.scales + v));
     if constexpr (!only_scales) {
-      if (spec.shift == PanelShift::offsets) x = V::add(x, V::load(numbers.shifts + v));
+      if (spec.shift == CodeShift::offsets) x = V::add(x, V::load(numbers.shifts + v));
       if (spec.factor != 1) x = V::mul(x, V::set1(spec.factor));
       if (spec.rounding == ValueRounding::f16) x = V::rounded_to_half(x);
       if (is_bf16(spec) && !narrow) x = V::rounded(x);
@@ -141,12 +141,12 @@ struct CodePanelLoops {
   }
 
   // The scales, zeros or offsets of 32 columns.
-  static void spread(const uint8_t* from, PanelNumbers numbers, float* to) {
+  static void spread(const uint8_t* from, CodeNumbers numbers, float* to) {
     alignas(64) float plain[panel_columns];
     for (int64_t c = 0; c < panel_columns; c += width)
-      V::store(plain + c, numbers == PanelNumbers::f32    ? V::load(reinterpret_cast<const float*>(from) + c)
-                          : numbers == PanelNumbers::bf16 ? V::load(reinterpret_cast<const bf16*>(from) + c)
-                                                          : V::load_halves(from + 2 * c));
+      V::store(plain + c, numbers == CodeNumbers::f32    ? V::load(reinterpret_cast<const float*>(from) + c)
+                          : numbers == CodeNumbers::bf16 ? V::load(reinterpret_cast<const bf16*>(from) + c)
+                                                         : V::load_halves(from + 2 * c));
     for (int64_t c = 0; c < panel_columns; ++c) to[2 * c] = to[2 * c + 1] = plain[c];
   }
 

@@ -12,36 +12,6 @@
 namespace easydel::kernels {
 namespace {
 
-bool is_bf16(float x) { return (std::bit_cast<uint32_t>(x) & 0xffffu) == 0; }
-
-bool is_half(float x) {
-  return !std::isnan(x) && std::bit_cast<uint32_t>(rounded_to_half(x)) == std::bit_cast<uint32_t>(x);
-}
-
-float number_at(const CodePanelsLayout& layout, const uint8_t* numbers, int64_t column) {
-  switch (layout.numbers) {
-    case PanelNumbers::f32:
-      return reinterpret_cast<const float*>(numbers)[column];
-    case PanelNumbers::bf16:
-      return widen(reinterpret_cast<const bf16*>(numbers)[column]);
-    case PanelNumbers::f16:
-      return half_value(reinterpret_cast<const uint16_t*>(numbers)[column]);
-  }
-  __builtin_unreachable();
-}
-void put_number(const CodePanelsLayout& layout, uint8_t* numbers, int64_t column, float x) {
-  switch (layout.numbers) {
-    case PanelNumbers::f32:
-      reinterpret_cast<float*>(numbers)[column] = x;
-      return;
-    case PanelNumbers::bf16:
-      reinterpret_cast<bf16*>(numbers)[column] = narrow(x);
-      return;
-    case PanelNumbers::f16:
-      reinterpret_cast<uint16_t*>(numbers)[column] = half_bits(x);
-  }
-}
-
 // Code i of a column in the codes of a group: a byte, or with table4 the byte's low or high half.
 int64_t byte_of(const CodePanelsLayout& layout, int64_t i, int64_t column) {
   if (layout.spec.codes != PanelCodes::table4) return (i / 2 * panel_columns + column) * 2 + i % 2;
@@ -65,12 +35,12 @@ float value_of(const CodePanelsSpec& spec, uint8_t code) {
 // The least size of code - zero that is not 0; 0: unknown.
 float least_code(const CodePanelsSpec& spec, const std::vector<float>& zeros) {
   const auto is_whole = [](float x) { return std::nearbyint(x) == x && std::fabs(x) < 0x1p16f; };
-  if (spec.shift != PanelShift::none && !std::ranges::all_of(zeros, is_whole)) return 0;
+  if (spec.shift != CodeShift::none && !std::ranges::all_of(zeros, is_whole)) return 0;
   if (spec.codes == PanelCodes::i8 || spec.codes == PanelCodes::u8) return 1;
-  if (spec.codes == PanelCodes::e4m3) return spec.shift == PanelShift::none ? 0x1p-9f : 0;
+  if (spec.codes == PanelCodes::e4m3) return spec.shift == CodeShift::none ? 0x1p-9f : 0;
   float least = INFINITY;
   for (const float x : spec.table) {
-    if (spec.shift != PanelShift::none && !is_whole(x)) return 0;
+    if (spec.shift != CodeShift::none && !is_whole(x)) return 0;
     if (x != 0) least = std::min(least, std::fabs(x));
   }
   return least;
@@ -82,8 +52,8 @@ bool has_normal_values(const CodePanelsLayout& layout, const std::vector<float>&
   const CodePanelsSpec& spec = layout.spec;
   if (layout.k % spec.unit() != 0 || std::fabs(spec.factor) < 0x1p-20f || std::fabs(spec.factor) > 1) return false;
   // Whole codes, and scales and offsets that are multiples of 2^-24: so are the values.
-  if (spec.shift == PanelShift::offsets)
-    return layout.numbers == PanelNumbers::f16 && least_code(spec, {}) > 0 &&
+  if (spec.shift == CodeShift::offsets)
+    return layout.numbers == CodeNumbers::f16 && least_code(spec, {}) > 0 &&
            std::ranges::all_of(spec.table, [](float x) { return std::nearbyint(x) == x && std::fabs(x) < 256; });
   const float least = least_code(spec, shifts) * std::fabs(spec.factor);
   return std::ranges::all_of(
@@ -100,7 +70,7 @@ CodePanels::CodePanels(Executor& executor, const PanelSource& from, int64_t n, i
   layout_.group = spec.group > 0 ? spec.group : std::max(padded_k, spec.unit());
   layout_.groups = divide_up(k, layout_.group);
   const int64_t groups = layout_.groups;
-  const bool shifted = spec.shift != PanelShift::none;
+  const bool shifted = spec.shift != CodeShift::none;
   std::vector<float> scales(size_t(n * groups)), shifts(size_t(shifted ? n * groups : 0));
   executor.run(n, [&](int64_t row) {
     for (int64_t g = 0; g < groups; ++g) {
@@ -108,10 +78,7 @@ CodePanels::CodePanels(Executor& executor, const PanelSource& from, int64_t n, i
       if (shifted) shifts[size_t(row * groups + g)] = from.shift(row, g);
     }
   });
-  const auto all = [&](bool (*fits)(float)) {
-    return std::ranges::all_of(scales, fits) && std::ranges::all_of(shifts, fits);
-  };
-  layout_.numbers = all(is_bf16) ? PanelNumbers::bf16 : all(is_half) ? PanelNumbers::f16 : PanelNumbers::f32;
+  layout_.numbers = narrowest_of(scales, shifts);
   layout_.is_normal = has_normal_values(layout_, scales, shifts);
   data_ = allocate<uint8_t>(bytes());
   layout_.data = data_.get();
@@ -127,8 +94,8 @@ CodePanels::CodePanels(Executor& executor, const PanelSource& from, int64_t n, i
       const int64_t begin = g * layout_.group, length = std::min(layout_.group, k - begin);
       for (int64_t c = 0; c < count; ++c) {
         const size_t index = size_t((first + c) * groups + g);
-        put_number(layout_, head, c, scales[index]);
-        if (shifted) put_number(layout_, head + layout_.bytes_of_numbers(), c, shifts[index]);
+        put_number(layout_.numbers, head, c, scales[index]);
+        if (shifted) put_number(layout_.numbers, head + layout_.bytes_of_numbers(), c, shifts[index]);
         const uint8_t* const row = rows + c * k + begin;
         for (int64_t i = 0; i < length; ++i)
           codes[byte_of(layout_, i, c)] |=
@@ -149,7 +116,7 @@ void unpack_panels(const CodePanels& panels, uint8_t* codes, float* scales) {
       const uint8_t* const head = layout.group_at(row / panel_columns, g);
       const uint8_t byte = head[layout.bytes_of_head() + byte_of(layout, in_group, column)];
       codes[row * layout.k + i] = table4 ? uint8_t(byte >> (in_group % 4 / 2 * 4) & 15) : byte;
-      if (in_group == 0) scales[row * layout.groups + g] = number_at(layout, head, column);
+      if (in_group == 0) scales[row * layout.groups + g] = number_at(layout.numbers, head, column);
     }
 }
 
@@ -167,9 +134,9 @@ void CodePanels::decode(int64_t first, int64_t step, int64_t count, float* to) c
       const bool table4 = spec.codes == PanelCodes::table4;
       float value = value_of(spec, table4 ? byte >> (in_group % 4 / 2 * 4) & 15 : byte);
       const uint8_t* const shifts = head + layout_.bytes_of_numbers();
-      if (spec.shift == PanelShift::zeros) value -= number_at(layout_, shifts, column);
-      value *= number_at(layout_, head, column);
-      if (spec.shift == PanelShift::offsets) value += number_at(layout_, shifts, column);
+      if (spec.shift == CodeShift::zeros) value -= number_at(layout_.numbers, shifts, column);
+      value *= number_at(layout_.numbers, head, column);
+      if (spec.shift == CodeShift::offsets) value += number_at(layout_.numbers, shifts, column);
       if (spec.factor != 1) value *= spec.factor;
       if (spec.rounding == ValueRounding::bf16) value = widen(narrow(value));
       if (spec.rounding == ValueRounding::f16) value = rounded_to_half(value);

@@ -13,6 +13,7 @@
 #include <array>
 #include <functional>
 
+#include "easydel/kernels/code_numbers.h"
 #include "easydel/kernels/encoded_weight.h"
 #include "easydel/kernels/memory.h"
 #include "easydel/kernels/product_layout.h"
@@ -20,15 +21,13 @@
 namespace easydel::kernels {
 
 enum class PanelCodes : uint8_t { i8, u8, e4m3, table4 };
-enum class PanelNumbers : uint8_t { f32, bf16, f16 };  // what scales, zeros and offsets are kept as
-enum class PanelShift : uint8_t { none, zeros, offsets };
 enum class ValueRounding : uint8_t { none, bf16, f16 };
 
 struct CodePanelsSpec {
   PanelCodes codes = PanelCodes::i8;
   int64_t group = 0;  // k that share a scale and a zero; 0: the whole row
   std::array<float, 16> table{};
-  PanelShift shift = PanelShift::none;
+  CodeShift shift = CodeShift::none;
   ValueRounding rounding = ValueRounding::none;
   float factor = 1;
 
@@ -45,15 +44,15 @@ struct PanelSource {
 struct CodePanelsLayout {
   CodePanelsSpec spec;
   int64_t n = 0, k = 0, group = 0, groups = 0;
-  PanelNumbers numbers = PanelNumbers::f32;
+  CodeNumbers numbers = CodeNumbers::f32;
   // Whether no value that is not zero is denormal, nor one on the way to it, and k is made of whole units.
   bool is_normal = false;
   const uint8_t* data = nullptr;
 
   int64_t length_of(int64_t g) const { return std::min(group, round_up(k - g * group, spec.unit())); }
   int64_t bytes_of_k() const { return spec.codes == PanelCodes::table4 ? panel_columns / 2 : panel_columns; }
-  int64_t bytes_of_numbers() const { return panel_columns * (numbers == PanelNumbers::f32 ? 4 : 2); }
-  int64_t bytes_of_head() const { return bytes_of_numbers() * (spec.shift == PanelShift::none ? 1 : 2); }
+  int64_t bytes_of_numbers() const { return panel_columns * bytes_of(numbers); }
+  int64_t bytes_of_head() const { return bytes_of_numbers() * (spec.shift == CodeShift::none ? 1 : 2); }
   int64_t panel_bytes() const { return groups * bytes_of_head() + round_up(k, spec.unit()) * bytes_of_k(); }
   const uint8_t* group_at(int64_t panel, int64_t g) const {
     return data + panel * panel_bytes() + g * (bytes_of_head() + group * bytes_of_k());

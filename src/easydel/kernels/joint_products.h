@@ -23,7 +23,7 @@ inline bool is_joint(const PackedWeight& a, const PackedWeight& b) { return a.k(
 inline bool is_joint(const QuantizedWeight& a, const QuantizedWeight& b) {
   const QuantizedSpec &one = a.spec(), &other = b.spec();
   return a.k() == b.k() && one.codes == other.codes && one.group == other.group && one.table == other.table &&
-         one.short_scales == other.short_scales;
+         one.numbers == other.numbers && one.shift == other.shift;
 }
 
 // Each result has the bits of product() with its weight alone, whose contract holds: x [m, k], `order`, y in place. At

@@ -58,6 +58,8 @@ struct Loops {
     void (*pack_byte_row)(const QuantizedStep& step, Input x, int64_t row, int8_t* codes, int32_t* sums, float* scale);
     void (*multiply_bytes)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows);
     void (*multiply_codes)(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows);
+    // What each group of table4 has of a row of x.
+    void (*sum_groups)(const QuantizedStep& step, Input x, int64_t row, bool rounded, float* sums);
     // The values of some rows of one panel of table4, to the same number of rows.
     void (*write_values)(const QuantizedStep& step, int64_t first, int64_t rows, Output to);
     // Many rows by tiles, four-bit codes in the order bf16_tile. Null without product.tiles.

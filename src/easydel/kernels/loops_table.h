@@ -40,6 +40,7 @@ constexpr Loops make_loops() {
       .quantized = {.pack_byte_row = Bytes::pack_row,
                     .multiply_bytes = Bytes::multiply,
                     .multiply_codes = CodeLoops<V>::multiply,
+                    .sum_groups = CodeLoops<V>::sum_groups,
                     .write_values = CodeValueLoops<V>::write},
       .attention = {.plain = {Attention::template attend_chunk<PlainBlocks<V, float>>, Pairs::attend_chunk,
                               Tile::attend_chunk},

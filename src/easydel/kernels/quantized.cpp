@@ -2,7 +2,6 @@
 #include "easydel/kernels/quantized.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -27,28 +26,26 @@ QuantizedStep layout_of(const QuantizedWeight& w) {
   step.padded_k = round_up(w.k(), step.block);
   step.group = w.spec().group > 0 ? w.spec().group : step.padded_k;
   step.k_bytes = step.codes == Codes::bytes ? panel_columns : panel_columns / 2;
-  step.short_scales = w.spec().short_scales;
-  step.scale_bytes = panel_columns * int64_t(step.short_scales ? sizeof(bf16) : sizeof(float));
-  step.panel_bytes = step.groups * step.scale_bytes + step.padded_k * step.k_bytes;
+  step.numbers = w.spec().numbers, step.shift = w.spec().shift;
+  step.scale_bytes = panel_columns * bytes_of(step.numbers);
+  step.head_bytes = step.scale_bytes * (step.shift == CodeShift::none ? 1 : 2);
+  step.panel_bytes = step.groups * step.head_bytes + step.padded_k * step.k_bytes;
   step.panels = w.data();
   step.result.n = w.n();
   return step;
 }
 
 float scale_of(const QuantizedStep& step, int64_t row, int64_t g) {
-  const uint8_t* const group = step.group_at(row / panel_columns, g);
-  const int64_t column = row % panel_columns;
-  return step.short_scales ? widen(reinterpret_cast<const bf16*>(group)[column])
-                           : reinterpret_cast<const float*>(group)[column];
+  return number_at(step.numbers, step.group_at(row / panel_columns, g), row % panel_columns);
 }
 
 void set_scale(const QuantizedStep& step, int64_t row, int64_t g, float scale) {
+  put_number(step.numbers, const_cast<uint8_t*>(step.group_at(row / panel_columns, g)), row % panel_columns, scale);
+}
+
+void set_shift(const QuantizedStep& step, int64_t row, int64_t g, float shift) {
   uint8_t* const group = const_cast<uint8_t*>(step.group_at(row / panel_columns, g));
-  const int64_t column = row % panel_columns;
-  if (step.short_scales)
-    reinterpret_cast<bf16*>(group)[column] = narrow(scale);
-  else
-    reinterpret_cast<float*>(group)[column] = scale;
+  put_number(step.numbers, group + step.scale_bytes, row % panel_columns, shift);
 }
 
 // Where code k of a row is: a byte, or the byte's low or high half.
@@ -142,8 +139,8 @@ void clear(const QuantizedStep& step, int64_t panel) {
   const int fill = step.codes == Codes::bytes ? 128 : step.codes == Codes::nibbles ? 0x88 : 0;
   for (int64_t g = 0; g < step.groups; ++g) {
     uint8_t* const group = const_cast<uint8_t*>(step.group_at(panel, g));
-    std::memset(group, 0, size_t(step.scale_bytes));
-    std::memset(group + step.scale_bytes, fill, size_t(step.length_of(g) * step.k_bytes));
+    std::memset(group, 0, size_t(step.head_bytes));
+    std::memset(group + step.head_bytes, fill, size_t(step.length_of(g) * step.k_bytes));
   }
 }
 
@@ -209,6 +206,7 @@ QuantizedWeight::QuantizedWeight(int64_t n, int64_t k, const QuantizedSpec& spec
   check(k <= 131072, "quantized weight: ", k, " columns; sums of 32 bits hold 131072");
   check(spec.group % k_block == 0 && spec.group >= 0, "quantized weight: groups of ", spec.group,
         " are not a multiple of 32");
+  check(spec.shift == CodeShift::none || spec.codes == Codes::table4, "quantized weight: only codes of a table shift");
   data_ = allocate<uint8_t>(bytes());
 }
 
@@ -226,12 +224,12 @@ QuantizedWeight rows_of(const QuantizedWeight& w, int64_t first, int64_t n) {
   return out;
 }
 
-QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float* scales, int64_t n, int64_t k,
-                           const QuantizedSpec& given) {
+QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float* scales, const float* shifts,
+                           int64_t n, int64_t k, const QuantizedSpec& given) {
   QuantizedSpec spec = given;
-  const int64_t groups = spec.group > 0 ? divide_up(k, spec.group) : 1;
-  spec.short_scales = std::all_of(scales, scales + n * groups,
-                                  [](float scale) { return (std::bit_cast<uint32_t>(scale) & 0xffff) == 0; });
+  const bool shifted = spec.shift != CodeShift::none;
+  const size_t count = size_t(n * (spec.group > 0 ? divide_up(k, spec.group) : 1));
+  spec.numbers = narrowest_of({scales, count}, {shifts, shifted ? count : 0});
   QuantizedWeight w(n, k, spec);
   const QuantizedStep step = layout_of(w);
   executor.run(divide_up(n, panel_columns), [&](int64_t panel) {
@@ -240,7 +238,10 @@ QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float
     std::memset(row_codes + k, 0, size_t(step.padded_k - k));
     clear(step, panel);
     for (int64_t row = panel * panel_columns; row < std::min(n, (panel + 1) * panel_columns); ++row) {
-      for (int64_t g = 0; g < step.groups; ++g) set_scale(step, row, g, scales[row * step.groups + g]);
+      for (int64_t g = 0; g < step.groups; ++g) {
+        set_scale(step, row, g, scales[row * step.groups + g]);
+        if (shifted) set_shift(step, row, g, shifts[row * step.groups + g]);
+      }
       std::memcpy(row_codes, codes + row * k, size_t(k));
       put_row(step, row, row_codes);
     }
@@ -258,7 +259,8 @@ void unpack_codes(Executor& executor, const QuantizedWeight& w, uint8_t* codes, 
 
 QuantizedWeight quantize(Executor& executor, Input from, int64_t n, int64_t k, const QuantizedSpec& given) {
   QuantizedSpec spec = given;
-  spec.short_scales = false;  // they are quotients
+  spec.numbers = CodeNumbers::f32;  // scales are quotients
+  check(spec.shift == CodeShift::none, "quantize: codes are made without zeros");
   QuantizedWeight w(n, k, spec);
   const QuantizedStep step = layout_of(w);
   const bool bytes = spec.codes == Codes::bytes;
@@ -348,7 +350,8 @@ void products(Executor& executor, std::span<const JointPart<QuantizedWeight>> pa
 
   thread_local Scratch<uint8_t> of_caller;
   const int64_t row_bytes = shape.packed_row_bytes(), packed_bytes = round_up(m * row_bytes, 64);
-  uint8_t* const packed = of_caller.at_least(packed_bytes + (bytes ? m * (step.groups + 1) * 4 : 0));
+  const bool sums_groups = bytes || step.shift != CodeShift::none;
+  uint8_t* const packed = of_caller.at_least(packed_bytes + (sums_groups ? m * (step.groups + 1) * 4 : 0));
   const auto fill = [&](const auto& pack) {
     executor.run(divide_up(m, plan.rows_per_fill), [&](int64_t task) {
       const int64_t first = task * plan.rows_per_fill;
@@ -386,6 +389,17 @@ void products(Executor& executor, std::span<const JointPart<QuantizedWeight>> pa
     step.a = reinterpret_cast<const float*>(packed);
     fill([&](int64_t first, int64_t rows, uint8_t* to) {
       isa.product.pack_rows(x, first, rows, step.k, step.padded_k, rounded, reinterpret_cast<float*>(to));
+    });
+  }
+
+  if (step.shift != CodeShift::none) {
+    float* const sums = reinterpret_cast<float*>(packed + packed_bytes);
+    step.group_sums = sums;
+    executor.run(m, [&](int64_t row) {
+      const auto sum = [&] { isa.quantized.sum_groups(step, x, row, rounded, sums + row * step.groups); };
+      if (!rounded) return sum();
+      const FlushDenormals flush;
+      sum();
     });
   }
 

@@ -8,12 +8,16 @@
 //           chain of FMAs, sum x scale; the row's scale is applied last.
 //   codes   an element is table[code] x scale. Within a group table[code] x x is summed in the given order
 //   (accumulation_order.h);
-//           the bf16 orders round the table and x to bf16. The groups are one chain of FMAs, sum x scale.
+//           the bf16 orders round the table and x to bf16. The groups are one chain of FMAs, sum x scale. With zeros an
+//           element is (table[code] - zero) x scale, with offsets table[code] x scale + offset: then an FMA for each
+//           group follows, of -zero x scale or of the offset with the group's sum of x. That is sixteen chains, of
+//           every sixteenth element, added in pairs: those 8 apart, 4, 2, 1.
 // A bias is added once, at the end.
 #pragma once
 
 #include <array>
 
+#include "easydel/kernels/code_numbers.h"
 #include "easydel/kernels/product.h"
 
 namespace easydel::kernels {
@@ -31,9 +35,10 @@ constexpr bool meets_bytes(Codes codes) { return codes != Codes::table4; }
 
 struct QuantizedSpec {
   Codes codes = Codes::bytes;
-  int64_t group = 0;          // k per scale, a multiple of 32; 0: the whole row
-  CodeTable table{};          // of table4
-  bool short_scales = false;  // kept in bf16, which holds them all; pack_codes finds out
+  int64_t group = 0;                       // k per scale, a multiple of 32; 0: the whole row
+  CodeTable table{};                       // of table4
+  CodeShift shift = CodeShift::none;       // of table4
+  CodeNumbers numbers = CodeNumbers::f32;  // what scales, zeros and offsets are kept as; pack_codes finds out
 };
 
 // A weight W [n, k] in the layout that products read; see quantized_layout.h.
@@ -56,10 +61,11 @@ class QuantizedWeight {
   Buffer<uint8_t> data_;
 };
 
-// From codes [n, k] (bytes: int8_t, -127 to 127; nibbles: int8_t, -8 to 7; table4: 0 to 15) and scales [n, groups].
-QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float* scales, int64_t n, int64_t k,
-                           const QuantizedSpec& spec);
-// The inverse of pack_codes.
+// From codes [n, k] (bytes: int8_t, -127 to 127; nibbles: int8_t, -8 to 7; table4: 0 to 15), scales [n, groups], and
+// zeros or offsets [n, groups] if the spec has them.
+QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float* scales, const float* shifts,
+                           int64_t n, int64_t k, const QuantizedSpec& spec);
+// The inverse of pack_codes, without zeros and offsets.
 void unpack_codes(Executor& executor, const QuantizedWeight& w, uint8_t* codes, float* scales);
 
 // The rows [first, first + n) of w in its layout: `first` is a multiple of rows_of_panel, and n one too or w's last
@@ -72,7 +78,7 @@ QuantizedWeight rows_of(const QuantizedWeight& w, int64_t first, int64_t n);
 // the table's (bytes: over 127), with the sign that uses the longer side of the table.
 QuantizedWeight quantize(Executor& executor, Input w, int64_t n, int64_t k, const QuantizedSpec& spec);
 
-// w [n, k] = code x scale in fp32, rounded once if w is bf16.
+// w [n, k] = code x scale in fp32 (with zeros and offsets as above), rounded once if w is bf16.
 void dequantize(Executor& executor, const QuantizedWeight& w, Output to);
 
 // y [m, n] = x [m, k] W^T + bias [n] (null: none). `order` applies to table4.

@@ -1,7 +1,7 @@
 // The packed layout of quantized weights that their loops agree on.
 //
-// Panels of 32 columns n, missing ones of scale 0. A panel is a stream of groups; a group is 32 scales in fp32 (in bf16
-// if it holds all of the weight's), then blocks of k (missing k are 0 on the left side):
+// Panels of 32 columns n, missing ones of scale 0. A panel is a stream of groups; a group is 32 scales and, if the spec
+// has them, 32 zeros or offsets, in fp32, bf16 or fp16, then blocks of k (missing k are 0 on the left side):
 //   bytes   a block is 64 k (32 where groups are no multiple of 64), two tiles of 16 columns; row j of a tile holds,
 //           for each of its columns, k = 4j to 4j + 3 in four bytes: the code + 128. An operand of VPDPBUSD and
 //           TDPBSUD.
@@ -30,8 +30,9 @@ struct QuantizedStep {
   Codes codes = Codes::bytes;
   const uint8_t* panels = nullptr;
   int64_t panel_bytes = 0, k_bytes = 0;  // k_bytes: of all columns of one k
-  bool short_scales = false;
-  int64_t scale_bytes = 0;  // of a group
+  CodeNumbers numbers = CodeNumbers::f32;
+  CodeShift shift = CodeShift::none;
+  int64_t scale_bytes = 0, head_bytes = 0;  // of a group: its scales, and all that is before its codes
   int64_t k = 0, padded_k = 0, group = 0, groups = 0, block = 0;
 
   const int8_t* x = nullptr;
@@ -42,15 +43,16 @@ struct QuantizedStep {
   const float* a = nullptr;
   const bf16* a_tiles = nullptr;      // or in tiles
   const uint32_t* a_pairs = nullptr;  // or in pairs, in blocks of result.block rows
+  const float* group_sums = nullptr;  // [m, groups] of x, if the codes are shifted
   AccumulationOrder order = AccumulationOrder::fp32_chain;
   const float* table = nullptr;  // rounded to bf16 in the orders of bf16
 
   ProductStep result;  // m, n, y, bias, and the rows of a block of the left side
 
   const uint8_t* group_at(int64_t panel, int64_t g) const {
-    return panels + panel * panel_bytes + g * (scale_bytes + group * k_bytes);
+    return panels + panel * panel_bytes + g * (head_bytes + group * k_bytes);
   }
-  const uint8_t* codes_at(int64_t panel, int64_t g) const { return group_at(panel, g) + scale_bytes; }
+  const uint8_t* codes_at(int64_t panel, int64_t g) const { return group_at(panel, g) + head_bytes; }
   int64_t length_of(int64_t g) const { return g + 1 < groups ? group : padded_k - g * group; }
 };
 

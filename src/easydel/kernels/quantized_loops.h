@@ -199,6 +199,14 @@ struct CodeLoops {
   using Tile = Tiles<V>;
   static constexpr int width = V::width, vectors = 2;
 
+  // The sums of a row of x, rounded to bf16 if asked, in each group.
+  static void sum_groups(const QuantizedStep& step, Input x, int64_t row, bool rounded, float* sums) {
+    if (x.dtype == DType::f32)
+      sum_groups(step, static_cast<const float*>(x.at(row)), rounded, sums);
+    else
+      sum_groups(step, static_cast<const bf16*>(x.at(row)), rounded, sums);
+  }
+
   // Rows [first, first + rows) of one panel; first is a multiple of block_rows.
   static void multiply(const QuantizedStep& step, int64_t panel, int64_t first, int64_t rows) {
     thread_local Scratch<float> floats_of_thread;
@@ -213,15 +221,29 @@ struct CodeLoops {
         read_out(step, g, codes, first, rows, sums);
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t v = 0; v < panel_columns; v += width) {
-          const F scale = scales_of<V>(step, group, v);
+          const GroupOfColumns<V> columns(step, group, v);
           float *const to = c + r * panel_columns + v, *const from = sums + r * panel_columns + v;
-          V::store(to, V::fma(V::load(from), scale, V::load(to)));
+          V::store(to, columns.add(step, first + r, g, V::load(from), V::load(to)));
         }
     }
     ProductLoops<V>::write_rows(step.result, panel, first, rows, c);
   }
 
  private:
+  template <class T>
+  static void sum_groups(const QuantizedStep& step, const T* x, bool rounded, float* sums) {
+    using W = Wide<V>;
+    for (int64_t g = 0; g < step.groups; ++g) {
+      const int64_t end = std::min(step.k, (g + 1) * step.group);
+      W sum = W::zero();
+      for (int64_t i = g * step.group; i < end; i += lanes) {
+        const W some = W::load(x + i, end - i);
+        sum = sum + (rounded ? W::make([&](int part) { return V::rounded(some.part[part]); }) : some);
+      }
+      sums[g] = WideMath<V>::sum(sum);
+    }
+  }
+
   static constexpr int64_t max_undecoded_rows = 48;  // rows; with more of them decoding to a panel once costs less
 
   // Few rows: decodes straight into the accumulator's products, for up to four rows at once.

@@ -37,14 +37,10 @@ struct Avx2 {
   static F load(const uint8_t* p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }
-  static F load(const e4m3* p) {
-    const __m256i x = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
-    const __m256i size = _mm256_and_si256(x, _mm256_set1_epi32(0x7f));
-    const F sign = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(x, size), 24));
-    const F normal = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_slli_epi32(size, 20), _mm256_set1_epi32(120 << 23)));
-    const F small = _mm256_mul_ps(_mm256_cvtepi32_ps(size), _mm256_set1_ps(0x1p-9f));
-    const F is_small = _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(8), size));
-    return _mm256_or_ps(sign, _mm256_blendv_ps(normal, small, is_small));
+  static F load(const e4m3* p) {  // as simd_avx512.h
+    const __m128i x = _mm_cvtepi8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+    const __m128i half = _mm_and_si128(_mm_slli_epi16(x, 7), _mm_set1_epi16(int16_t(0xbfff)));
+    return _mm256_mul_ps(_mm256_cvtph_ps(half), _mm256_set1_ps(0x1p8f));
   }
   static void store(bf16* p, F x) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), narrowed(x)); }
   static void stream(bf16* p, F x) { _mm_stream_si128(reinterpret_cast<__m128i*>(p), narrowed(x)); }

@@ -38,13 +38,10 @@ struct Avx512 {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
   }
   static F load(const e4m3* p) {
-    const __m512i x = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-    const __m512i size = _mm512_and_si512(x, _mm512_set1_epi32(0x7f));
-    const __m512i sign = _mm512_slli_epi32(_mm512_sub_epi32(x, size), 24);
-    const F normal = _mm512_castsi512_ps(_mm512_add_epi32(_mm512_slli_epi32(size, 20), _mm512_set1_epi32(120 << 23)));
-    const __mmask16 is_small = _mm512_cmplt_epi32_mask(size, _mm512_set1_epi32(8));
-    const F y = _mm512_mask_mul_ps(normal, is_small, _mm512_cvtepi32_ps(size), _mm512_set1_ps(0x1p-9f));
-    return _mm512_or_ps(_mm512_castsi512_ps(sign), y);
+    // As fp16 with the same bits of exponent and mantissa, whose bias is 15 instead of 7.
+    const __m256i x = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    const __m256i half = _mm256_and_si256(_mm256_slli_epi16(x, 7), _mm256_set1_epi16(int16_t(0xbfff)));
+    return _mm512_mul_ps(_mm512_cvtph_ps(half), _mm512_set1_ps(0x1p8f));
   }
   // 32 codes.
   static void widen_codes(const e4m3* p, bf16* to) {

@@ -25,14 +25,21 @@ ops::Matrix encoded(const std::shared_ptr<const kernels::EncodedRows>& weight, i
           std::make_shared<kernels::EncodedWeight>(kernels::EncodedWeight{weight, n, first, step})};
 }
 
-// Whether kernels know the codes: indices of a table, and groups of whole blocks in a row.
-bool kernels_know(const CodedWeight& weight) {
+kernels::CodeShift shift_of(const CodedWeight& weight) {
+  return weight.zero     ? kernels::CodeShift::zeros
+         : weight.offset ? kernels::CodeShift::offsets
+                         : kernels::CodeShift::none;
+}
+
+// Whether products by `compute` multiply the codes: indices of a table, and groups of whole blocks in a row.
+bool kernels_know(const CodedWeight& weight, at::ScalarType compute) {
+  const bool is_exact = weight.exact && shift_of(weight) == kernels::CodeShift::none;
+  if (!is_exact && compute != at::kBFloat16) return false;
   constexpr int64_t max_columns = 131072;
   const ScaleGrid& grid = weight.grid;
   const bool whole_row = grid.columns >= weight.k();
-  return weight.indices && !weight.zero && !weight.offset && weight.factor == 1 && grid.group_of_column.empty() &&
-         weight.k() <= max_columns && (!grid.flat || weight.k() % grid.columns == 0) &&
-         (grid.columns % 32 == 0 || (whole_row && !grid.flat));
+  return weight.indices && weight.factor == 1 && grid.group_of_column.empty() && weight.k() <= max_columns &&
+         (!grid.flat || weight.k() % grid.columns == 0) && (grid.columns % 32 == 0 || (whole_row && !grid.flat));
 }
 
 // The values in fp32 or bf16, with contiguous rows.
@@ -63,7 +70,7 @@ bool fits_kernels(const CodeRule& rule, int64_t k) {
 Codes in_blocks(const Tensor& values, const Format& format, const CodeRule& rule) {
   const MadeCodes made = made_codes(values, rule);
   return std::make_shared<kernels::QuantizedWeight>(kernels::pack_codes(
-      tensor::executor(), made.codes.data(), made.scales.data(), values.size(0), values.size(1), format.spec));
+      tensor::executor(), made.codes.data(), made.scales.data(), nullptr, values.size(0), values.size(1), format.spec));
 }
 
 // Bytes whose activations stay plain.
@@ -107,9 +114,7 @@ std::shared_ptr<const kernels::CodePanels> panels_of(const CodedWeight& weight, 
       .codes = weight.indices ? kernels::PanelCodes::table4 : weight.byte_codes,
       .group = grid.columns < k ? grid.columns : 0,
       .table = weight.table,
-      .shift = weight.zero     ? kernels::PanelShift::zeros
-               : weight.offset ? kernels::PanelShift::offsets
-                               : kernels::PanelShift::none,
+      .shift = shift_of(weight),
       .rounding = rounding_of(weight.rounding),
       .factor = weight.factor,
   };
@@ -187,23 +192,28 @@ Unpacked unpack(const kernels::QuantizedWeight& weight) {
 
 ops::Matrix matrix_of(const std::shared_ptr<const CodedWeight>& weight, int64_t n, int64_t first, int64_t step,
                       at::ScalarType compute) {
-  if (!kernels_know(*weight) || !(weight->exact || compute == at::kBFloat16)) {
+  if (!kernels_know(*weight, compute)) {
     if (const auto panels = panels_of(*weight, n, first, step)) return encoded(panels, n, 0, 1);
     return encoded(weight, n, first, step);
   }
   const int64_t k = weight->k(), columns = std::min(weight->grid.columns, k), groups = (k + columns - 1) / columns;
   std::vector<uint8_t> codes(size_t(n * k));
-  std::vector<float> scales(size_t(n * groups));
+  const kernels::QuantizedSpec spec{kernels::Codes::table4, columns < k ? columns : 0, weight->table,
+                                    shift_of(*weight)};
+  const NumberAt& shift = weight->zero ? weight->zero : weight->offset;
+  std::vector<float> scales(size_t(n * groups)), shifts(shift ? scales.size() : 0);
   weight->indices(first, step, n, codes.data());
   for (int64_t r = 0; r < n; ++r)
-    for (int64_t g = 0; g < groups; ++g)
-      scales[size_t(r * groups + g)] = weight->scale(weight->grid.index(first + r * step, g, k));
-  const kernels::QuantizedSpec spec{kernels::Codes::table4, columns < k ? columns : 0, weight->table};
+    for (int64_t g = 0; g < groups; ++g) {
+      const int64_t index = weight->grid.index(first + r * step, g, k);
+      scales[size_t(r * groups + g)] = weight->scale(index);
+      if (shift) shifts[size_t(r * groups + g)] = shift(index);
+    }
   return {{},
           {},
           nullptr,
           std::make_shared<kernels::QuantizedWeight>(
-              kernels::pack_codes(tensor::executor(), codes.data(), scales.data(), n, k, spec))};
+              kernels::pack_codes(tensor::executor(), codes.data(), scales.data(), shifts.data(), n, k, spec))};
 }
 
 Tensor values_of(const std::shared_ptr<const CodedWeight>& weight) {
