@@ -262,16 +262,21 @@ def row_gpt_oss(bench, name):
     size = (model / "model.safetensors").stat().st_size
     # Loading 13 GB takes longer than the tokens, so what the program says of them counts. An expert is laid out for products
     # when the first token asks for it; after 40 tokens all but a few were asked for, and the next 64 give the steady rate.
-    seconds, peak = {}, 0
+    def reading():
+        environment = {**os.environ, "OMP_NUM_THREADS": str(bench.options.threads)}
+        said = subprocess.run([PROGRAM, "doctor"], capture_output=True, text=True, env=environment).stdout
+        return float(re.search(r"reading memory ([\d.]+) GB/s", said)[1])
+
+    seconds, peak, loop = {}, 0, reading()
     for tokens in (32, 40, 104):
         _, _, held = bench.timed("generate", model, "--stats", "--prompt", "Once upon a time", "--max-new-tokens", tokens, "--min-new-tokens", tokens)
         seconds[tokens], peak = tokens / float(re.search(r"continuation: .*, ([\d.]+) tokens/s", bench.said)[1]), max(peak, held)
-    clock = (seconds[104] - seconds[40]) / 64
+    clock, loop = (seconds[104] - seconds[40]) / 64, (loop + reading()) / 2
     active = 0
     for key, dtype, shape in gpt_oss_tensors(config):
         share = config["num_experts_per_tok"] / config["num_local_experts"] if "experts" in key else 0 if "embed" in key else 1
         active += share * struct_size(shape) * (2 if dtype == "BF16" else 1)
-    print(f"{name:12} {size / 1e9:.2f} GB of files; 32 tokens {seconds[32] / 32 * 1e3:.0f} ms each, from the 41st on {clock * 1e3:.0f} ms, {active / clock / 1e9:.1f} GB/s of {active / 1e9:.2f} GB that it reads; peak {peak:.0f} MiB", flush=True)  # fmt: skip
+    print(f"{name:12} {size / 1e9:.2f} GB of files; 32 tokens {seconds[32] / 32 * 1e3:.0f} ms each, from the 41st on {clock * 1e3:.0f} ms, {active / clock / 1e9:.1f} GB/s of {active / 1e9:.2f} GB that it reads, {active / clock / 1e9 / loop:.2f} of the reading loop's {loop:.1f}; peak {peak:.0f} MiB", flush=True)  # fmt: skip
     run = bench.train(model, 1, 128, {"lora": {"r": 16, "alpha": 32, "target_modules": ["q_proj", "k_proj", "v_proj", "o_proj"]},
                                       "base_config": {"values": {"gradient_checkpointing": "nothing_saveable"}}}, steps=2)  # fmt: skip
     print(f"{'':12} LoRA of attention, 128 tokens: {described(run)}", flush=True)
