@@ -91,7 +91,7 @@ struct HttpServer::Implementation {
   asio::steady_timer timer;
   std::thread thread;
   std::unique_ptr<HandlerPool> pool;
-  std::shared_ptr<asio::ssl::context> tls;  // used on the socket thread
+  std::shared_ptr<ssl_ctx_st> tls;  // used on the socket thread
   ConnectionHost host;
   std::string socket_path;  // of a Unix socket
   int64_t port = 0;

@@ -4,12 +4,13 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
+#include <optional>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/post.hpp>
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -59,6 +60,11 @@ class PlainTransport : public Transport {
       received(std::string_view(bytes.data(), failed ? 0 : count));
     });
   }
+  size_t write_now(std::string_view bytes) override {
+    Error failed;
+    const size_t count = socket_.write_some(asio::buffer(bytes.data(), bytes.size()), failed);
+    return failed ? 0 : count;
+  }
   void write(std::string_view bytes, Done done) override {
     socket_.async_write_some(asio::buffer(bytes.data(), bytes.size()), adapted(std::move(done)));
   }
@@ -76,47 +82,129 @@ class PlainTransport : public Transport {
   Socket socket_;
 };
 
+// What OpenSSL writes goes to the socket at once. Its own BIO for sockets would raise SIGPIPE.
+int send_bytes(BIO* bio, const char* bytes, int count) {
+  BIO_clear_retry_flags(bio);
+  const ssize_t sent = ::send(int(reinterpret_cast<intptr_t>(BIO_get_data(bio))), bytes, size_t(count), MSG_NOSIGNAL);
+  if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) BIO_set_retry_write(bio);
+  return int(sent);
+}
+
+int receive_bytes(BIO* bio, char* bytes, int count) {
+  BIO_clear_retry_flags(bio);
+  const ssize_t got = ::recv(int(reinterpret_cast<intptr_t>(BIO_get_data(bio))), bytes, size_t(count), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) BIO_set_retry_read(bio);
+  return int(got);
+}
+
+const BIO_METHOD* socket_method() {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* const out = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket");
+    BIO_meth_set_write(out, send_bytes);
+    BIO_meth_set_read(out, receive_bytes);
+    BIO_meth_set_ctrl(out, [](BIO*, int what, long, void*) -> long { return what == BIO_CTRL_FLUSH ? 1 : 0; });
+    return out;
+  }();
+  return method;
+}
+
+// OpenSSL reads and writes the socket itself: through asio::ssl each record would be copied twice more and pass the
+// event loop twice, and each connection would have 38 KB of buffers.
 class TlsTransport : public Transport {
  public:
-  TlsTransport(Socket socket, std::shared_ptr<asio::ssl::context> context)
-      : context_(std::move(context)), stream_(std::make_shared<Stream>(std::move(socket), *context_)) {}
+  TlsTransport(Socket socket, const std::shared_ptr<SSL_CTX>& context)
+      : socket_(std::move(socket)), ssl_(SSL_new(context.get()), &SSL_free) {
+    Error ignored;
+    socket_.non_blocking(true, ignored);
+    check(ssl_ != nullptr, "SSL_new failed");
+    BIO* const bio = BIO_new(socket_method());
+    BIO_set_data(bio, reinterpret_cast<void*>(intptr_t(socket_.native_handle())));
+    BIO_set_init(bio, 1);
+    SSL_set_bio(ssl_.get(), bio, bio);
+    SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_set_accept_state(ssl_.get());
+  }
   void read(Received received) override {
-    if (shaken_) return read_records(std::move(received));
-    shaken_ = true;
-    stream_->async_handshake(Stream::server,
-                             [this, stream = stream_, received = std::move(received)](const Error& error) mutable {
-                               error ? received({}) : read_records(std::move(received));
-                             });
+    if (SSL_pending(ssl_.get()) > 0)
+      return asio::post(socket_.get_executor(),
+                        [this, received = std::move(received)]() mutable { read_now(std::move(received)); });
+    wait(Socket::wait_read, [this, received = std::move(received)](bool failed) mutable {
+      failed ? received({}) : read_now(std::move(received));
+    });
+  }
+  size_t write_now(std::string_view bytes) override {
+    size_t sent = 0;
+    // Before the handshake there is nothing to write.
+    while (sent < bytes.size() && sent < max_written_at_once && is_open()) {
+      ERR_clear_error();
+      size_t count = 0;
+      if (SSL_write_ex(ssl_.get(), bytes.data() + sent, bytes.size() - sent, &count) != 1) break;
+      sent += count;
+    }
+    return sent;
   }
   void write(std::string_view bytes, Done done) override {
-    stream_->async_write_some(asio::buffer(bytes.data(), bytes.size()), adapted(std::move(done)));
-  }
-  // Sends close_notify. The other side's answer ends the shutdown; a time limit of the connection does otherwise.
-  void end_output() override {
-    stream_->async_shutdown([stream = stream_](const Error&) {
-      Error ignored;
-      stream->lowest_layer().shutdown(Socket::shutdown_send, ignored);
+    ERR_clear_error();
+    size_t count = 0;
+    const int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &count);
+    if (result == 1) return finish(std::move(done), count, false);
+    const std::optional<Socket::wait_type> wanted = wanted_after(result);
+    if (!wanted) return finish(std::move(done), 0, true);
+    wait(*wanted, [this, bytes, done = std::move(done)](bool failed) mutable {
+      failed ? done(0, true) : write(bytes, std::move(done));
     });
+  }
+  void end_output() override {
+    ERR_clear_error();
+    if (is_open() && SSL_is_init_finished(ssl_.get())) SSL_shutdown(ssl_.get());  // sends close_notify
+    Error ignored;
+    socket_.shutdown(Socket::shutdown_send, ignored);
   }
   void close() override {
     Error ignored;
-    stream_->lowest_layer().close(ignored);
+    socket_.close(ignored);
   }
-  bool has_ended() const override { return has_hung_up(stream_->lowest_layer().native_handle()); }
+  bool has_ended() const override { return has_hung_up(const_cast<Socket&>(socket_).native_handle()); }
 
  private:
-  using Stream = asio::ssl::stream<Socket>;
-  void read_records(Received received) {
-    stream_->async_read_some(asio::buffer(incoming_), [this, stream = stream_, received = std::move(received)](
-                                                          const Error& error, size_t bytes) {
-      received(std::string_view(incoming_.data(), error ? 0 : bytes));
+  static constexpr size_t max_written_at_once = 256 << 10;  // others wait meanwhile
+  bool is_open() const { return socket_.is_open(); }
+
+  // The first reads are the handshake, which also writes.
+  void read_now(Received received) {
+    if (!is_open()) return received({});
+    std::array<char, max_read_bytes> bytes;
+    ERR_clear_error();
+    size_t count = 0;
+    const int result = SSL_read_ex(ssl_.get(), bytes.data(), bytes.size(), &count);
+    if (result == 1) return received({bytes.data(), count});
+    const std::optional<Socket::wait_type> wanted = wanted_after(result);
+    if (!wanted) return received({});
+    wait(*wanted, [this, received = std::move(received)](bool failed) mutable {
+      failed ? received({}) : read_now(std::move(received));
     });
   }
+  // What has to happen before the call can be repeated; nothing: the connection has ended.
+  std::optional<Socket::wait_type> wanted_after(int result) const {
+    switch (SSL_get_error(ssl_.get(), result)) {
+      case SSL_ERROR_WANT_READ:
+        return Socket::wait_read;
+      case SSL_ERROR_WANT_WRITE:
+        return Socket::wait_write;
+      default:
+        return std::nullopt;
+    }
+  }
+  template <class Call>
+  void wait(Socket::wait_type what, Call call) {
+    socket_.async_wait(what, [call = std::move(call)](const Error& error) mutable { call(bool(error)); });
+  }
+  void finish(Done done, size_t bytes, bool failed) {
+    asio::post(socket_.get_executor(), [done = std::move(done), bytes, failed] { done(bytes, failed); });
+  }
 
-  std::shared_ptr<asio::ssl::context> context_;
-  std::shared_ptr<Stream> stream_;
-  std::array<char, 4096> incoming_;
-  bool shaken_ = false;
+  Socket socket_;
+  std::unique_ptr<SSL, decltype(&SSL_free)> ssl_;
 };
 
 // The oldest error that OpenSSL noted, without the parts of its text that only its developers read.
@@ -134,15 +222,16 @@ std::unique_ptr<Transport> plain_transport(asio::io_context& io, int descriptor)
 }
 
 std::unique_ptr<Transport> tls_transport(asio::io_context& io, int descriptor,
-                                         std::shared_ptr<asio::ssl::context> context) {
-  return std::make_unique<TlsTransport>(socket_of(io, descriptor), std::move(context));
+                                         const std::shared_ptr<SSL_CTX>& context) {
+  return std::make_unique<TlsTransport>(socket_of(io, descriptor), context);
 }
 
-std::shared_ptr<asio::ssl::context> tls_context(const std::string& certificate_file, const std::string& key_file) {
+std::shared_ptr<SSL_CTX> tls_context(const std::string& certificate_file, const std::string& key_file) {
   for (const auto& [key, file] : {std::pair{"ssl_certfile", &certificate_file}, std::pair{"ssl_keyfile", &key_file}})
     if (!files::is_file(*file)) refuse(key, *file + " is not a file", "give a PEM file");
-  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
-  SSL_CTX* const native = context->native_handle();
+  std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), &SSL_CTX_free);
+  SSL_CTX* const native = context.get();
+  check(native != nullptr, "SSL_CTX_new failed");
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
   SSL_CTX_set_options(native, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);

@@ -8,10 +8,8 @@
 
 namespace boost::asio {
 class io_context;
-namespace ssl {
-class context;
 }
-}  // namespace boost::asio
+struct ssl_ctx_st;  // OpenSSL's SSL_CTX
 
 namespace easydel::server {
 
@@ -19,11 +17,10 @@ namespace easydel::server {
 std::unique_ptr<Transport> plain_transport(boost::asio::io_context& io, int descriptor);
 // TLS as the server; the handshake is part of the first read.
 std::unique_ptr<Transport> tls_transport(boost::asio::io_context& io, int descriptor,
-                                         std::shared_ptr<boost::asio::ssl::context> context);
+                                         const std::shared_ptr<ssl_ctx_st>& context);
 
 // TLS 1.2 and 1.3 with this certificate chain and key (PEM files). UserError("ssl_certfile"/"ssl_keyfile", ...): a file
 // cannot be read, they do not belong together, or the certificate is not valid now.
-std::shared_ptr<boost::asio::ssl::context> tls_context(const std::string& certificate_file,
-                                                       const std::string& key_file);
+std::shared_ptr<ssl_ctx_st> tls_context(const std::string& certificate_file, const std::string& key_file);
 
 }  // namespace easydel::server

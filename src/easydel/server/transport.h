@@ -22,8 +22,14 @@ class Transport {
   // that is written, must live until then.
   virtual void read(Received received) = 0;
   virtual void write(std::string_view bytes, Done done) = 0;  // some of the bytes
-  virtual void end_output() = 0;                              // nothing more will be written
-  virtual void close() = 0;                                   // operations in progress fail
+  // Writes what can be written without waiting, and returns how much. Not while a write is in progress. 0 is no error:
+  // write() tells.
+  virtual size_t write_now(std::string_view bytes) {
+    static_cast<void>(bytes);
+    return 0;
+  }
+  virtual void end_output() = 0;  // nothing more will be written
+  virtual void close() = 0;       // operations in progress fail
   // Whether the other side closed its output or the connection broke, although nothing is being read.
   virtual bool has_ended() const = 0;
 };
