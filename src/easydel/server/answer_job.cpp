@@ -206,7 +206,7 @@ void AnswerJob::start(std::vector<AnswerPart> parts) {
       std::lock_guard lock(mutex_);
       parts_[i].id = id;
     }
-    weights.lock.unlock();
+    weights.lock = {};  // an engine whose weights never change has none to hold
     std::lock_guard lock(mutex_);
     started_ = true;
     // Weights that were changed meanwhile have another fingerprint, which the first result tells.
