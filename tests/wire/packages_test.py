@@ -60,7 +60,8 @@ def test_schemathesis_finds_nothing(tmp_path):
         command = [str(pathlib.Path(sys.executable).parent / "schemathesis"), "run", one.url + "/openapi.json", "--url", one.url, "--checks", "all",
                    "--exclude-checks", "ignored_auth,positive_data_acceptance", "--phases", "fuzzing", "--max-examples", examples, "--seed", "7",
                    "--exclude-path-regex", "adapter|tools/execute|cache|drain|pause", "--suppress-health-check", "all", "--workers", "2"]
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=300 + 30 * int(examples), cwd=tmp_path,
+                             env=dict(os.environ, SCHEMATHESIS_HOOKS=str(HERE / "schema_hooks.py"), PYTHONDONTWRITEBYTECODE="1"))
         assert one.process.poll() is None, one.log()[-3000:]
     assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
 
