@@ -202,13 +202,16 @@ class Server {
     };
     host_.is_draining = [] { return false; };
     host_.answered = [](int) {};
+    host_.refused = [](RefusedFor) {};
+    host_.held = std::make_shared<HeldBytes>(HeldBytes::Limits{});
   }
 
   // All that the server answers to a connection. A request that is not the client's fault fails is a finding.
   std::string answers(std::string_view input, size_t step) {
     errors_.clear();
     std::string out;
-    const auto connection = std::make_shared<Connection>(host_, std::make_unique<Client>(loop_, input, step, out), "");
+    const auto connection =
+        std::make_shared<Connection>(host_, std::make_unique<Client>(loop_, input, step, out), "", true);
     connection->start();
     loop_.run();
     connection->abort();

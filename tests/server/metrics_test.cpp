@@ -37,6 +37,26 @@ std::string status_of(const std::string& address, const std::string& path, const
   return client.all().substr(9, 3);
 }
 
+TEST(Metrics, CountWhatConnectionsRefuse) {
+  Server server(on_loopback());
+  server.start();
+  const int64_t port = std::stoll(server.address().substr(server.address().rfind(':') + 1));
+  test::RawClient half(port,
+                       "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                       "Content-Length: 100\r\n\r\n{\"prompt\":");
+  EXPECT_EQ(test::RawClient(port, "GET / HTTP/9.9\r\n\r\n").all().substr(9, 3), "505");
+  const auto metrics = [port] {
+    return test::RawClient(port, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").all();
+  };
+  EXPECT_TRUE(test::eventually([&] { return metrics().find("easydel_held_bytes 10\n") != std::string::npos; }));
+  const std::string text = metrics();
+  for (const char* line : {"# TYPE easydel_refused_total counter\n", "easydel_refused_total{reason=\"invalid\"} 1\n",
+                           "easydel_refused_total{reason=\"too_slow\"} 0\n",
+                           "easydel_refused_total{reason=\"connections_of_address\"} 0\n",
+                           "easydel_refused_total{reason=\"held_bytes_of_address\"} 0\n", "easydel_connections "})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
 TEST(MetricsListener, ServesMetricsAndHealthAlone) {
   ServeConfig config = on_loopback();
   config.metrics_port = 0;

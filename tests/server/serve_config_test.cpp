@@ -28,6 +28,17 @@ TEST(ServeConfig, RefusesKeysThatContradictEachOther) {
             "s:1:44: max_target_bytes: is not less than max_header_bytes\n    the target is part of the first line, "
             "which counts as headers");
   EXPECT_EQ(
+      refusal("{max_held_bytes: 16777216, max_held_bytes_per_address: 16777217}"),
+      "s:1:56: max_held_bytes_per_address: is more than max_held_bytes\n    one address cannot hold more than all "
+      "of them");
+  EXPECT_EQ(refusal("{max_held_bytes: 16777216}"), "(nothing was refused)");
+  const std::string never = "\n    a body of that size could never be taken; raise the one or lower the other";
+  EXPECT_EQ(refusal("{max_held_bytes: 1000000}"), "s:1:18: max_held_bytes: is less than max_body_bytes" + never);
+  EXPECT_EQ(refusal("{max_held_bytes_per_address: 1000000}"),
+            "s:1:30: max_held_bytes_per_address: is less than max_body_bytes" + never);
+  EXPECT_EQ(refusal("{max_body_bytes: 1000000000}"),
+            "s:1:18: max_body_bytes: is more than max_held_bytes_per_address" + never);
+  EXPECT_EQ(
       refusal("{port: 80, metrics_port: 80}"),
       "s:1:26: metrics_port: is the port of the server\n    give another one, or leave it out: /metrics is there too");
   EXPECT_EQ(refusal("{port: 0, metrics_port: 0, otlp_endpoint: 'https://collector.example:4318'}"),

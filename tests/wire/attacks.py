@@ -7,6 +7,7 @@ descriptors, threads and memory are compared before and after, once what fills c
 anything failed. Nothing but the standard library is needed.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -30,6 +31,7 @@ class Target:
         parts = urllib.parse.urlsplit(url)
         self.tls = parts.scheme == "https"
         self.host, self.port = parts.hostname, parts.port or (443 if self.tls else 80)
+        self.pid = None  # of the server, if its memory is looked at
         self.authorization = f"Authorization: Bearer {key}\r\n" if key else ""
 
     def connect(self, timeout=15):
@@ -47,10 +49,8 @@ class Target:
         """The status of the answer to raw bytes; CLOSED; None: no answer in time."""
         try:
             with self.connect(timeout) as one:
-                try:
+                with contextlib.suppress(OSError):  # refused before all was sent
                     one.sendall(data)
-                except OSError:
-                    pass  # refused before all was sent
                 return status_of(read_all(one, timeout, head_only=True))
         except (ConnectionError, ssl.SSLError):
             return CLOSED
@@ -62,10 +62,8 @@ class Target:
         extra += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         try:
             with self.connect(timeout) as one:
-                try:
+                with contextlib.suppress(OSError):
                     one.sendall(self.head("POST", path, extra) + body)
-                except OSError:
-                    pass
                 answer = read_all(one, timeout)
                 return status_of(answer), answer.partition(b"\r\n\r\n")[2]
         except ConnectionError:
@@ -326,6 +324,29 @@ def crowds(target, scale):
 
 
 @attack
+def hoards(target, scale):
+    """Connections that have sent half of a large body, or read no answers: memory is bounded, and small requests are served."""
+    count, half, most = max(40, int(500 * scale)), 4 << 20, (128 + 96) << 20  # max_held_bytes_per_address, and what is at work
+    body = target.head("POST", CHAT, f"Content-Type: application/json\r\nContent-Length: {2 * half}\r\n\r\n") + b" " * half
+    unread = target.head("GET", "/openapi.json", "\r\n") * 100
+    for what, data in (("half bodies", body), ("unread answers", unread)):
+        before, held = resources(target.pid)["memory"] if target.pid else 0, []
+        try:
+            for _ in range(count):
+                held.append(target.connect())
+                held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                with contextlib.suppress(OSError):  # refused before all was sent
+                    held[-1].sendall(data)
+            yield f"{what}: a small request beside {count}", target.post(CHAT, chat())[0], (200,)
+            yield f"{what}: memory beyond the limit", max(0, resources(target.pid)["memory"] - before - most) if target.pid else 0, (0,)
+            told = {status_of(read_all(one, 2, head_only=True)) for one in held if what == "half bodies" and select.select([one], [], [], 0)[0]}
+            yield f"{what}: refused with {told}", told <= {429, 503, CLOSED}, (True,)
+        finally:
+            for one in held:
+                one.close()
+
+
+@attack
 def idle(target, scale):
     """Connections that do nothing or have sent half a head: within the limits they stay, beyond them they are told so."""
     count = min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200, max(50, int(10_000 * scale)))
@@ -370,6 +391,7 @@ def good_answer(target):
 def run(target, scale, only="", pid=None):
     """Rows of (attack, cases, failures, seconds) and the failures as texts."""
     rows, failures = [], []
+    target.pid = pid
     if pid:  # caches of constraints, words and pages are filled once and stay
         for function in (fields, conversations):
             for _ in function(target, scale):

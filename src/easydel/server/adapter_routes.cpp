@@ -42,8 +42,7 @@ void list_adapters(const RouteContext& context, Call& call) {
 
 void load_adapter(const RouteContext& context, Call& call) {
   std::vector<std::string> passed_over;
-  const auto request =
-      read_request<LoadAdapterRequest>(read_value(call.request().body), rules_of(context.config), passed_over);
+  const auto request = read_request<LoadAdapterRequest>(call.body(), rules_of(context.config), passed_over);
   const std::filesystem::path folder = folder_of(context.config, request.lora_path);
   const auto model = context.models.find(request.base_model_name);
   if (!model->engine || !model->adapter.empty())
@@ -88,8 +87,7 @@ void add_adapter_routes(Api& api, const RouteContext& context) {
             [context](std::shared_ptr<Call> call) { unload_adapter(context, *call, call->parameter("name")); });
   api.serve("POST /v1/unload_lora_adapter", [context](std::shared_ptr<Call> call) {
     std::vector<std::string> passed_over;
-    const auto request =
-        read_request<UnloadAdapterRequest>(read_value(call->request().body), rules_of(context.config), passed_over);
+    const auto request = read_request<UnloadAdapterRequest>(call->body(), rules_of(context.config), passed_over);
     unload_adapter(context, *call, request.lora_name);
   });
 }

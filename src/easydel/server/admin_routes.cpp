@@ -60,7 +60,7 @@ void Api::add_admin_routes() {
   });
   serve("GET /v1/admin/keys/{id}", for_key([this](Call&, const std::string& id) { return shown(keys_->get(id)); }));
   serve("PATCH /v1/admin/keys/{id}", for_key([this](Call& call, const std::string& id) {
-          return shown(keys_->change(id, read_value(call.request().body), call.admission().key_id));
+          return shown(keys_->change(id, call.body(), call.admission().key_id));
         }));
   serve("DELETE /v1/admin/keys/{id}", for_key([this](Call& call, const std::string& id) {
           keys_->remove(id, call.admission().key_id);

@@ -48,6 +48,18 @@ Call::Call(std::shared_ptr<Exchange> exchange, RouteMatch match, Admission admis
 
 Call::~Call() { ended_(*this); }
 
+Value Call::body() const {
+  Value out = read_value(request().body);
+  exchange_->hold(memory_of(out));
+  return out;
+}
+
+Value Call::body(std::string_view tokens_key, TokenLists& tokens) const {
+  Value out = read_value(request().body, tokens_key, tokens);
+  exchange_->hold(memory_of(out) + memory_of(tokens));
+  return out;
+}
+
 void Call::add_headers(HttpResponse& response) {
   status_ = response.status;
   const auto is_there = [&](std::string_view name) {

@@ -16,6 +16,7 @@
 #include "easydel/server/api_error.h"
 #include "easydel/server/exchange.h"
 #include "easydel/server/http_server.h"
+#include "easydel/server/json_body.h"
 #include "easydel/server/key_store.h"
 #include "easydel/server/routes.h"
 #include "easydel/server/serve_config.h"
@@ -53,6 +54,11 @@ class Call {
   const std::string& id() const { return exchange_->request_id(); }
   Exchange& exchange() { return *exchange_; }
   RequestRecord record;
+
+  // The body as a document, whose memory counts as held while the call lives (Exchange::hold). UserError as read_value;
+  // Refusal.
+  Value body() const;
+  Value body(std::string_view tokens_key, TokenLists& tokens) const;
 
   // These add the headers that every answer has (request id, rate limits, CORS).
   void respond(HttpResponse response);
@@ -98,6 +104,9 @@ class Api {
   // The same as a document, for clients that accept application/json.
   void set_metrics_document(std::function<Value()> source) { metrics_document_ = std::move(source); }
 
+  // The connections of the server, for /metrics.
+  void set_connection_counts(std::function<ConnectionCounts()> counts) { connection_counts_ = std::move(counts); }
+
   // Told of each call that has ended.
   void set_ended_listener(std::function<void(const Call&)> listener) { ended_listener_ = std::move(listener); }
 
@@ -125,6 +134,7 @@ class Api {
   std::atomic<ServerState> state_ = ServerState::loading;
   std::function<std::string()> metrics_source_;
   std::function<Value()> metrics_document_;
+  std::function<ConnectionCounts()> connection_counts_;
   std::function<void(const Call&)> ended_listener_;
   std::atomic<int64_t> in_flight_ = 0;
   mutable std::mutex mutex_;

@@ -16,6 +16,8 @@ namespace easydel::server {
 namespace {
 
 constexpr int64_t default_completion_tokens = 16;
+// What each of a thousand prompts of a request takes at least, from here to the engine.
+constexpr size_t memory_of_prompt = 4096;
 
 class CompletionWriter final : public AnswerWriter {
  public:
@@ -143,7 +145,7 @@ std::optional<MiddleTokens> middle_of(const TextRequest& request, const ServedMo
 void answer_completion(const RouteContext& context, const Api& api, const std::shared_ptr<Call>& call) {
   std::vector<std::string> passed_over;
   TokenLists tokens;
-  Value body = read_value(call->request().body, "prompt", tokens);
+  Value body = call->body("prompt", tokens);
   RequestRules rules = rules_of(context.config);
   const Value* const prompt = body.find("prompt");
   if (tokens.lists.empty() && (!prompt || prompt->is_null()))
@@ -167,6 +169,7 @@ void answer_completion(const RouteContext& context, const Api& api, const std::s
   std::vector<std::shared_ptr<const TextReading>> readings;
   int64_t truncated = 0, most = 0;
   for (TextPrompt& prompt : prompts_of(request, tokens, *model, middle)) {
+    call->exchange().hold(memory_of_prompt);
     FittedRequest fitted = fit_request(std::move(prompt.ids), sampling, *model);
     if (middle && fitted.truncated_tokens > 0)
       throw Refusal({.status = 400,

@@ -1,6 +1,8 @@
 #include "easydel/server/connection.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -18,13 +20,13 @@ bool is_safe_id(std::string_view text) {
   });
 }
 
-std::string chunk_of(std::string_view bytes) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string size;
-  for (size_t rest = bytes.size(); rest > 0; rest /= 16) size.insert(size.begin(), digits[rest % 16]);
-  size += "\r\n";
-  size += bytes;
-  return size += "\r\n";
+// Assigning an empty string would keep the memory.
+void release(std::string& text) { std::string().swap(text); }
+
+void append_chunk(std::string& to, std::string_view bytes) {
+  std::array<char, 16> size{};
+  const auto end = std::to_chars(size.data(), size.data() + size.size(), bytes.size(), 16).ptr;
+  to.append(size.data(), end).append("\r\n").append(bytes).append("\r\n");
 }
 
 }  // namespace
@@ -41,8 +43,15 @@ std::string request_id_of(const HttpRequest& request) {
   return own && is_safe_id(*own) ? *own : new_request_id();
 }
 
-Connection::Connection(const ConnectionHost& host, std::unique_ptr<Transport> transport, std::string address)
-    : host_(host), transport_(std::move(transport)), address_(std::move(address)), parser_(host.limits.request) {
+Connection::Connection(const ConnectionHost& host, std::unique_ptr<Transport> transport, std::string address,
+                       bool has_share)
+    : host_(host),
+      transport_(std::move(transport)),
+      address_(std::move(address)),
+      has_share_(has_share),
+      parser_(host.limits.request),
+      held_body_(new_share()),
+      held_unsent_(new_share()) {
   phase_began_ = write_progress_ = last_event_ = host_.now();
 }
 
@@ -98,11 +107,14 @@ void Connection::process() {
          (phase_ == Phase::idle || phase_ == Phase::head || phase_ == Phase::body)) {
     const bool was_head = parser_.state() == RequestParser::State::head;
     inbox_.erase(0, parser_.feed(inbox_));
+    if (const auto held = held_body_.resize(parser_.body_bytes_received()); held != HeldBytes::Answer::granted)
+      return fail_for_memory(held);
     if (phase_ == Phase::idle && (parser_.began() || !was_head)) set_phase(Phase::head);
     switch (parser_.state()) {
       case RequestParser::State::head:
         break;
       case RequestParser::State::refused:
+        host_.refused(RefusedFor::invalid);
         return fail(parser_.refusal());
       case RequestParser::State::body:
         if (was_head) begin_body();
@@ -135,6 +147,7 @@ void Connection::dispatch() {
   state->request.peer_address = address_;
   state->request_id = request_id_of(state->request);
   state->max_unsent_bytes = host_.limits.max_unsent_bytes;
+  state->held = std::exchange(held_body_, new_share());
   keep_alive_ = state->request.keep_alive;
   set_phase(Phase::busy);
   last_event_ = host_.now();
@@ -166,7 +179,13 @@ void Connection::pump() {
     ended = exchange_->ended;
     overflowed = exchange_->overflowed;
     bytes = std::exchange(exchange_->pending, {});
-    if (!head_sent_ && exchange_->response) response = *exchange_->response;
+    if (!head_sent_ && exchange_->response) {
+      // Of the others the handler's side still has to see that there is an answer.
+      if (streamed)
+        response = *exchange_->response;
+      else
+        response = HttpResponse(std::move(*exchange_->response));
+    }
   }
   if (overflowed && streamed) return abort();
   if (response && !streamed) return answer(std::move(*response), keep_alive_);
@@ -186,7 +205,10 @@ void Connection::pump() {
   }
   if (!bytes.empty()) {
     last_event_ = host_.now();
-    if (!head_alone) outbox_ += chunked_ ? chunk_of(bytes) : bytes;
+    if (!head_alone && chunked_)
+      append_chunk(outbox_, bytes);
+    else if (!head_alone)
+      outbox_ += bytes;
     outbox_stream_bytes_ += bytes.size();
   }
   if (!ended) return flush();
@@ -203,13 +225,20 @@ void Connection::answer(HttpResponse response, bool keep_alive) {
   // The head of a refused request is still in the parser.
   const HttpRequest& request = exchange_ ? exchange_->request : parser_.request();
   const bool head_alone = request.method == "HEAD";
-  const int minor_version = request.minor_version;
+  const HeldBytes::Answer held = hold_unsent(unsent_bytes() + response.body.size());
+  if (held != HeldBytes::Answer::granted) {
+    count_refusal(held);
+    const std::string id = exchange_ ? exchange_->request_id : request_id_of(request);
+    response = error_response(refusal_of(held), request.path, id);
+    keep_alive = false;
+  }
   keep_alive = keep_alive && !host_.is_draining() && !half_closed_;
-  outbox_ += head_of(response, BodyEnd::length, response.body.size(), minor_version, keep_alive, date());
+  outbox_ += head_of(response, BodyEnd::length, response.body.size(), request.minor_version, keep_alive, date());
   if (!head_alone && !is_status_without_body(response.status)) outbox_ += response.body;
   host_.answered(response.status);
   exchange_ = nullptr;
   close_when_written_ = !keep_alive;
+  if (close_when_written_) forget_body();
   enter_idle();
   flush();
 }
@@ -229,10 +258,19 @@ void Connection::enter_idle() {
 }
 
 void Connection::flush() {
-  if (writing_ || phase_ == Phase::closed) return;
+  if (phase_ == Phase::closed) return;
+  // Many connections whose clients do not read would fill the memory together.
+  if (const auto held = hold_unsent(unsent_bytes()); held != HeldBytes::Answer::granted) {
+    count_refusal(held);
+    return abort();
+  }
+  if (writing_) return;
   if (in_flight_.empty()) {
     in_flight_ = std::exchange(outbox_, {});
+    in_flight_sent_ = 0;
     in_flight_stream_bytes_ = std::exchange(outbox_stream_bytes_, 0);
+    // Events and most answers fit into the socket's buffer.
+    if (!in_flight_.empty()) note_sent(transport_->write_now(in_flight_));
   }
   if (in_flight_.empty()) {
     if (!close_when_written_ || phase_ == Phase::linger) return;
@@ -244,31 +282,57 @@ void Connection::flush() {
   }
   writing_ = true;
   write_progress_ = host_.now();
-  transport_->write(in_flight_, [self = shared_from_this()](size_t bytes, bool failed) { self->wrote(bytes, failed); });
+  transport_->write(std::string_view(in_flight_).substr(in_flight_sent_),
+                    [self = shared_from_this()](size_t bytes, bool failed) { self->wrote(bytes, failed); });
 }
 
 void Connection::wrote(size_t bytes, bool failed) {
   writing_ = false;
-  if (phase_ == Phase::closed) return;
+  if (phase_ == Phase::closed) return release(in_flight_);
   if (failed) return abort();
-  in_flight_.erase(0, bytes);
-  if (in_flight_.empty()) in_flight_.shrink_to_fit();  // an idle connection keeps no answer of megabytes
-  if (in_flight_.empty() && in_flight_stream_bytes_ > 0) {
-    const size_t sent = std::exchange(in_flight_stream_bytes_, 0);
-    if (exchange_) {
-      std::lock_guard lock(exchange_->mutex);
-      exchange_->unsent_bytes -= std::min(exchange_->unsent_bytes, sent);
-    }
-  }
+  note_sent(bytes);
   flush();
   if (phase_ != Phase::idle || inbox_.empty()) return;
   process();
   read();
 }
 
+void Connection::note_sent(size_t bytes) {
+  in_flight_sent_ += bytes;
+  if (in_flight_sent_ < in_flight_.size()) return;
+  release(in_flight_);  // an idle connection keeps no answer of megabytes
+  in_flight_sent_ = 0;
+  hold_unsent(unsent_bytes());
+  const size_t sent = std::exchange(in_flight_stream_bytes_, 0);
+  if (sent == 0 || !exchange_) return;
+  const std::lock_guard lock(exchange_->mutex);
+  exchange_->unsent_bytes -= std::min(exchange_->unsent_bytes, sent);
+}
+
 void Connection::fail(const ApiError& error) {
   HttpRequest request = parser_.request();
   answer(error_response(error, request.path, request_id_of(request)), false);
+}
+
+void Connection::fail_for_memory(HeldBytes::Answer answer) {
+  count_refusal(answer);
+  fail(refusal_of(answer));
+}
+
+void Connection::count_refusal(HeldBytes::Answer answer) {
+  const bool of_address = answer == HeldBytes::Answer::address_holds_its_share;
+  host_.refused(of_address ? RefusedFor::memory_of_address : RefusedFor::memory);
+}
+
+// A few bytes are there at every moment of a stream, and are not counted.
+HeldBytes::Answer Connection::hold_unsent(size_t bytes) {
+  return held_unsent_.resize(bytes > HeldBytes::always ? bytes : 0);
+}
+
+// Of a request that was refused while it was read.
+void Connection::forget_body() {
+  parser_.forget_body();
+  held_body_.resize(0);
 }
 
 void Connection::abort() {
@@ -280,6 +344,11 @@ void Connection::abort() {
 void Connection::close() {
   if (phase_ == Phase::closed) return;
   phase_ = Phase::closed;
+  forget_body();
+  release(inbox_);
+  release(outbox_);
+  if (!writing_) release(in_flight_);
+  held_unsent_.resize(0);
   transport_->close();
 }
 
@@ -310,12 +379,14 @@ void Connection::sweep() {
     case Phase::head:
       if (elapsed <= limits.header_seconds) return;
       if (!parser_.began()) return close();
+      host_.refused(RefusedFor::too_slow);
       return fail({.status = 408,
                    .message = str("The headers did not arrive within ", limits.header_seconds, " seconds."),
                    .code = "timeout"});
     case Phase::body: {
       const double bytes = double(parser_.body_bytes_received());
       if (elapsed <= std::max(limits.body_seconds, bytes / limits.body_bytes_per_second)) return;
+      host_.refused(RefusedFor::too_slow);
       return fail({.status = 408,
                    .message = str("The body arrived with less than ", limits.body_bytes_per_second,
                                   " bytes a second for ", limits.body_seconds, " seconds."),
@@ -347,7 +418,7 @@ void Connection::sweep() {
   }
   if (ping.empty()) return;
   last_event_ = now;
-  outbox_ += chunk_of(ping);
+  append_chunk(outbox_, ping);
   flush();
 }
 

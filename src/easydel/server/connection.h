@@ -12,6 +12,7 @@
 
 #include "easydel/base/clock.h"
 #include "easydel/server/exchange.h"
+#include "easydel/server/held_bytes.h"
 #include "easydel/server/request_parser.h"
 #include "easydel/server/transport.h"
 
@@ -24,9 +25,13 @@ struct ConnectionLimits {
   size_t max_unsent_bytes = 1 << 20;
 };
 
+// Why a connection refused a request by itself, before a handler had it.
+enum class RefusedFor : uint8_t { invalid, too_slow, memory, memory_of_address };
+
 // What a connection needs of the server that owns it.
 struct ConnectionHost {
   ConnectionLimits limits;
+  std::shared_ptr<HeldBytes> held;
   std::function<Clock::time_point()> now;
   std::function<int64_t()> seconds_since_1970;
   std::function<void(std::function<void()>)> post;  // runs a function on the socket thread; from any thread
@@ -35,11 +40,13 @@ struct ConnectionHost {
   std::function<void(std::shared_ptr<Exchange>)> handle;  // must not block
   std::function<bool()> is_draining;                      // connections close after their answer
   std::function<void(int status)> answered;
+  std::function<void(RefusedFor)> refused;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(const ConnectionHost& host, std::unique_ptr<Transport> transport, std::string address);
+  // `has_share`: what it holds counts for its address, too.
+  Connection(const ConnectionHost& host, std::unique_ptr<Transport> transport, std::string address, bool has_share);
   ~Connection();
 
   void start();
@@ -69,20 +76,30 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void enter_idle();
   void flush();
   void wrote(size_t bytes, bool failed);
+  void note_sent(size_t bytes);  // of in_flight_
   void close();
   void fail(const ApiError& error);
+  void fail_for_memory(HeldBytes::Answer answer);
+  void count_refusal(HeldBytes::Answer answer);
+  size_t unsent_bytes() const { return outbox_.size() + in_flight_.size(); }
+  HeldBytes::Answer hold_unsent(size_t bytes);
+  void forget_body();
   void set_phase(Phase phase);
   std::string date() const;
 
   const ConnectionHost& host_;
   std::unique_ptr<Transport> transport_;
   std::string address_;
+  bool has_share_;
   Phase phase_ = Phase::idle;
   Clock::time_point phase_began_, write_progress_, last_event_;
   RequestParser parser_;
   std::string inbox_;  // received, not parsed yet
   bool reading_ = false, writing_ = false;
+  HeldBytes::Share new_share() const { return host_.held->share(has_share_ ? address_ : ""); }
+  HeldBytes::Share held_body_, held_unsent_;
   std::string outbox_, in_flight_;                               // to write; being written
+  size_t in_flight_sent_ = 0;                                    // the first bytes of in_flight_, which are written
   size_t outbox_stream_bytes_ = 0, in_flight_stream_bytes_ = 0;  // payload of a stream in them
   bool close_when_written_ = false, half_closed_ = false, head_sent_ = false, keep_alive_ = true;
   bool chunked_ = false;  // the stream's framing

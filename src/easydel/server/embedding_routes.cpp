@@ -124,8 +124,7 @@ class Encoding {
 template <config::Sectioned T>
 T read_encoding(const RouteContext& context, const Call& call, TokenLists* lists = nullptr) {
   std::vector<std::string> passed_over;
-  const std::string& body = call.request().body;
-  Value value = lists ? read_value(body, "input", *lists) : read_value(body);
+  Value value = lists ? call.body("input", *lists) : call.body();
   RequestRules rules = rules_of(context.config);
   const Value* const input = value.find("input");
   if (lists && lists->lists.empty() && (!input || input->is_null()))

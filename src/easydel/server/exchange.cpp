@@ -50,6 +50,11 @@ void Exchange::answer(HttpResponse response, bool streamed, std::string ping) {
   wake(lock);
 }
 
+void Exchange::hold(size_t more_bytes) {
+  const HeldBytes::Answer answer = state_->held.resize(state_->held.bytes() + more_bytes);
+  if (answer != HeldBytes::Answer::granted) throw Refusal(refusal_of(answer));
+}
+
 void Exchange::respond(HttpResponse response) { answer(std::move(response), false, ""); }
 
 void Exchange::begin(HttpResponse head, std::string ping) { answer(std::move(head), true, std::move(ping)); }

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "easydel/server/held_bytes.h"
 #include "easydel/server/http_message.h"
 
 namespace easydel::server {
@@ -20,6 +21,7 @@ struct ExchangeState {
   HttpRequest request;
   std::string request_id;
   size_t max_unsent_bytes = 1 << 20;
+  HeldBytes::Share held;  // the body, and what the handler adds; as long as somebody has the exchange
 
   std::mutex mutex;
   // All below are guarded by the mutex.
@@ -47,6 +49,10 @@ class Exchange {
 
   const HttpRequest& request() const { return state_->request; }
   const std::string& request_id() const { return state_->request_id; }
+
+  // Counts memory of the handler's for this request, until nobody has the exchange any more. On the thread of the
+  // handler. Refusal: clients hold too much already.
+  void hold(size_t more_bytes);
 
   void respond(HttpResponse response);
   // `ping` is sent whenever nothing was written for ServeConfig::ping_seconds; empty: nothing is.

@@ -148,6 +148,9 @@ void HttpServer::Implementation::make_host() {
   host.handle = [this](std::shared_ptr<Exchange> exchange) { handle(std::move(exchange)); };
   host.is_draining = [this] { return draining.load(); };
   host.answered = callbacks.answered ? callbacks.answered : [](int) {};
+  host.refused = [this](RefusedFor reason) { ++counts.refused_for[size_t(reason)]; };
+  host.held = std::make_shared<HeldBytes>(
+      HeldBytes::Limits{.all = size_t(c.max_held_bytes), .per_address = size_t(c.max_held_bytes_per_address)});
 }
 
 void HttpServer::Implementation::handle(std::shared_ptr<Exchange> exchange) {
@@ -263,7 +266,7 @@ void HttpServer::Implementation::add(Socket socket) {
   }
   const int descriptor = socket.release();
   auto connection = std::make_shared<Connection>(
-      host, tls ? tls_transport(*io, descriptor, tls) : plain_transport(*io, descriptor), address);
+      host, tls ? tls_transport(*io, descriptor, tls) : plain_transport(*io, descriptor), address, !trusted);
   if (full || share_used) {
     ++(full ? counts.refused_total : counts.refused_address);
     return connection->refuse(
@@ -385,6 +388,7 @@ ConnectionCounts HttpServer::counts() const {
   return own.on_socket_thread([&own] {
     own.forget_closed();
     own.counts.open = int64_t(own.connections.size());
+    own.counts.held_bytes = int64_t(own.host.held->bytes());
     return own.counts;
   });
 }

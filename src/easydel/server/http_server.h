@@ -2,6 +2,7 @@
 // all sockets; handlers run in a bounded pool of threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,7 +26,9 @@ struct ServerClock {
 // How many connections there are and were. Counted by the socket thread.
 struct ConnectionCounts {
   int64_t open = 0, accepted = 0, refused_total = 0, refused_address = 0;
-  int64_t in_progress = 0;  // requests that a handler has
+  std::array<int64_t, 4> refused_for = {};  // requests, by RefusedFor
+  int64_t held_bytes = 0;                   // of bodies, of what was read from them, and of unsent answers
+  int64_t in_progress = 0;                  // requests that a handler has
 };
 
 class HttpServer {

@@ -266,6 +266,24 @@ Value read_value(const std::string& body, std::string_view tokens_key, TokenList
   return BodyReader(body, limits).document(tokens_key, &tokens);
 }
 
+size_t memory_of(const Value& value) {
+  const size_t in_place = std::string().capacity();  // text that needs no memory of its own
+  const auto text_bytes = [&](const std::string& text) { return text.capacity() > in_place ? text.capacity() : 0; };
+  size_t out = sizeof(Value) + text_bytes(value.scalar);
+  out += (value.items.capacity() - value.items.size()) * sizeof(Value);
+  out += value.entries.capacity() * sizeof(value.entries[0]);
+  for (const Value& item : value.items) out += memory_of(item);
+  for (const auto& [key, item] : value.entries) out += text_bytes(key) + memory_of(item) - sizeof(Value);
+  return out;
+}
+
+size_t memory_of(const TokenLists& tokens) {
+  constexpr size_t block = 16;  // what the allocator keeps for itself
+  size_t out = tokens.lists.capacity() * sizeof(tokens.lists[0]);
+  for (const auto& list : tokens.lists) out += block + list.capacity() * sizeof(list[0]);
+  return out;
+}
+
 void throw_problems(const config::Problems& problems) { throw config::ConfigError(problems); }
 
 }  // namespace easydel::server

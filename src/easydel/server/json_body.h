@@ -43,6 +43,10 @@ Value read_value(const std::string& body, const JsonLimits& limits = {});
 Value read_value(const std::string& body, std::string_view tokens_key, TokenLists& tokens,
                  const JsonLimits& limits = {});
 
+// Bytes that a value and what it holds take in memory.
+size_t memory_of(const Value& value);
+size_t memory_of(const TokenLists& tokens);
+
 // Problems without the line that says where in a file they are.
 [[noreturn]] void throw_problems(const config::Problems& problems);
 

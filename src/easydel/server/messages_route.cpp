@@ -31,8 +31,7 @@ class MessageAnswer final : public SingleAnswer {
 
 void answer_message(const RouteContext& context, const Api& api, const std::shared_ptr<Call>& call) {
   std::vector<std::string> passed_over;
-  const auto request =
-      read_request<MessagesRequest>(read_value(call->request().body), rules_of(context.config), passed_over);
+  const auto request = read_request<MessagesRequest>(call->body(), rules_of(context.config), passed_over);
   ConversationAnswer answer = prepare_conversation(context, api, *call, chat_request_of(request));
   auto writer = std::make_unique<MessageAnswer>(answer, request.generation);
   context.jobs.start(call, answer.model, std::move(answer.parts), std::move(writer));
@@ -40,8 +39,7 @@ void answer_message(const RouteContext& context, const Api& api, const std::shar
 
 void count_tokens(const RouteContext& context, const Api& api, const std::shared_ptr<Call>& call) {
   std::vector<std::string> passed_over;
-  const auto fields =
-      read_request<MessagesFields>(read_value(call->request().body), rules_of(context.config), passed_over);
+  const auto fields = read_request<MessagesFields>(call->body(), rules_of(context.config), passed_over);
   const auto model = model_for(context, api, *call, fields.model);
   const ConversationPrompt prompt = render_conversation(context.config, *model, chat_request_of(fields).conversation);
   call->record.model = model->id;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "easydel/base/error.h"
+#include "easydel/base/json_text.h"
 #include "easydel/base/names.h"
 #include "easydel/esurge/vllm_metrics.h"
 #include "easydel/server/encode_queue.h"
@@ -17,10 +18,19 @@ namespace {
 
 using text::TokenId;
 
-Value id_list(const std::vector<TokenId>& ids) {
-  Value out = Value::list();
-  for (const TokenId id : ids) out.items.push_back(Value::integer(id));
-  return out;
+// Memory for each byte of a text that becomes tokens and then an answer, at most a token a byte: an id and its digits;
+// with texts of tokens also those, their offsets, and both as JSON.
+constexpr size_t memory_per_byte = 12, memory_per_byte_with_texts = 160;
+
+// A JSON list, written as text at once: a document takes more than a hundred bytes for each token.
+template <class Item, class Write>
+void append_list(std::string& to, const std::vector<Item>& items, Write write) {
+  to += '[';
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (i > 0) to += ", ";
+    to += write(items[i]);
+  }
+  to += ']';
 }
 
 Value text_list(const std::vector<std::string>& texts) {
@@ -53,35 +63,36 @@ ConversationFields conversation_of(const TokenizeRequest& request) {
 }
 
 void tokenize(const RouteContext& context, Call& call) {
-  const auto request = read_route_body<TokenizeRequest>(context, read_value(call.request().body));
+  const auto request = read_route_body<TokenizeRequest>(context, call.body());
   const auto model = context.models.find(request.model);
   const text::Tokenizer& tokenizer = tokenizer_of(*model);
   const bool chat = !request.prompt.has_value();
   const text::EncodeOptions options{.add_special_tokens = request.add_special_tokens.value_or(!chat)};
   ConversationPrompt conversation;
   if (chat) conversation = render_conversation(context.config, *model, conversation_of(request));
-  const text::Encoding encoding = chat ? tokenizer.encode_with_breaks(conversation.text, conversation.breaks, options)
-                                       : tokenizer.encode_full(*request.prompt, std::nullopt, options);
-  Value out = Value::map();
-  out.set("count", Value::integer(int64_t(encoding.ids.size())));
-  out.set("max_model_len", Value::integer(model->max_model_len));
-  out.set("tokens", id_list(encoding.ids));
+  const std::string& text = chat ? conversation.text : *request.prompt;
+  call.exchange().hold(text.size() * (request.return_token_strs ? memory_per_byte_with_texts : memory_per_byte));
+  text::Encoding encoding;
+  if (!conversation.breaks.empty())
+    encoding = tokenizer.encode_with_breaks(text, conversation.breaks, options);
+  else if (request.return_token_strs)
+    encoding = tokenizer.encode_full(text, std::nullopt, options);
+  else
+    encoding.ids = tokenizer.encode(text, options);
+  std::string out =
+      str(R"({"count": )", encoding.ids.size(), R"(, "max_model_len": )", model->max_model_len, R"(, "tokens": )");
+  append_list(out, encoding.ids, [](TokenId id) { return std::to_string(id); });
   if (request.return_token_strs) {
-    out.set("token_strs", text_list(encoding.tokens));
-    Value offsets = Value::list();
-    for (const auto& [begin, end] : encoding.offsets) {
-      Value pair = Value::list();
-      pair.items = {Value::integer(begin), Value::integer(end)};
-      offsets.items.push_back(std::move(pair));
-    }
-    out.set("offsets", std::move(offsets));
+    append_list(out += R"(, "token_strs": )", encoding.tokens, [](const std::string& one) { return json_text(one); });
+    append_list(out += R"(, "offsets": )", encoding.offsets,
+                [](const auto& pair) { return str("[", pair.first, ", ", pair.second, "]"); });
   }
-  call.respond_json(200, to_json(out));
+  call.respond_json(200, out += "}");
 }
 
 void detokenize(const RouteContext& context, Call& call) {
   TokenLists tokens;
-  Value body = read_value(call.request().body, "tokens", tokens);
+  Value body = call.body("tokens", tokens);
   // Left in the body if it does not begin with a token id.
   const Value* const left = body.find("tokens");
   const bool empty = left && left->is_list() && left->items.empty();
@@ -105,18 +116,17 @@ void detokenize(const RouteContext& context, Call& call) {
 }
 
 void apply_template(const RouteContext& context, Call& call) {
-  Value body = read_value(call.request().body);
+  Value body = call.body();
   std::optional<std::string> name;
   if (const Value* const given = body.find("model"); given && given->is_text()) name = given->scalar;
   std::erase_if(body.entries, [](const auto& entry) { return entry.first == "model"; });
   const auto fields = read_route_body<ConversationFields>(context, std::move(body));
   const auto model = context.models.find(name);
   const ConversationPrompt prompt = render_conversation(context.config, *model, fields);
-  Value out = Value::map();
-  out.set("prompt", Value::text(prompt.text));
-  out.set("count", Value::integer(int64_t(prompt.ids.size())));
-  out.set("tokens", id_list(prompt.ids));
-  call.respond_json(200, to_json(out));
+  std::string out =
+      str(R"({"prompt": )", json_text(prompt.text), R"(, "count": )", prompt.ids.size(), R"(, "tokens": )");
+  append_list(out, prompt.ids, [](TokenId id) { return std::to_string(id); });
+  call.respond_json(200, out += "}");
 }
 
 // Special tokens as texts, as tokenizer_config.json has them.

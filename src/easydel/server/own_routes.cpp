@@ -1,4 +1,6 @@
 // Answers that need no model: health, versions, the list of models, counters.
+#include <array>
+
 #include "easydel/base/error.h"
 #include "easydel/base/json_text.h"
 #include "easydel/base/names.h"
@@ -41,6 +43,26 @@ std::string label(std::string_view text) {
       out += c;
   }
   return "\"" + out + "\"";
+}
+
+std::string connection_metrics(const ConnectionCounts& counts) {
+  const auto family = [](const char* name, const char* type, const char* help) {
+    return str("# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n");
+  };
+  std::string out = family("easydel_connections", "gauge", "Connections that are open.") +
+                    str("easydel_connections ", counts.open, "\n");
+  out += family("easydel_held_bytes", "gauge",
+                "Memory of requests and of answers that were not read (max_held_bytes is the limit).") +
+         str("easydel_held_bytes ", counts.held_bytes, "\n");
+  out += family("easydel_refused_total", "counter", "What was refused before a route had it.");
+  const auto reason = [&out](const char* name, int64_t count) {
+    out += str("easydel_refused_total{reason=\"", name, "\"} ", count, "\n");
+  };
+  reason("connections", counts.refused_total);
+  reason("connections_of_address", counts.refused_address);
+  constexpr std::array names = {"invalid", "too_slow", "held_bytes", "held_bytes_of_address"};  // by RefusedFor
+  for (size_t i = 0; i < names.size(); ++i) reason(names[i], counts.refused_for[i]);
+  return out;
 }
 
 }  // namespace
@@ -95,6 +117,7 @@ std::string Api::metrics_text() const {
           "# TYPE easydel_requests_in_flight gauge\n"
           "easydel_requests_in_flight ",
           in_flight_.load(), "\n");
+  if (connection_counts_) out += connection_metrics(connection_counts_());
   return metrics_source_ ? out + metrics_source_() : out;
 }
 

@@ -5,6 +5,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/json_text.h"
+#include "easydel/server/json_body.h"
 
 namespace easydel::server {
 namespace {
@@ -276,8 +277,15 @@ void RequestParser::settle_head() {
 
 size_t RequestParser::feed_body(std::string_view bytes) {
   const size_t taken = size_t(std::min<uint64_t>(bytes.size(), request_.content_length - request_.body.size()));
-  request_.body.append(bytes.substr(0, taken));
-  if (request_.body.size() == request_.content_length) state_ = State::done;
+  std::string& body = request_.body;
+  // Doubled as it comes, but never beyond its length: nobody gets memory for bytes that were only announced.
+  if (body.size() + taken > body.capacity()) {
+    std::string larger;
+    larger.reserve(size_t(std::min<uint64_t>(request_.content_length, 2 * (body.size() + taken))) + json_padding);
+    body.swap(larger.append(body));
+  }
+  body.append(bytes.substr(0, taken));
+  if (body.size() == request_.content_length) state_ = State::done;
   return taken;
 }
 

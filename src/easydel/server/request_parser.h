@@ -36,7 +36,8 @@ class RequestParser {
   const HttpRequest& request() const { return request_; }  // from `body` on; the body grows until `done`
   const ApiError& refusal() const { return refusal_; }
   uint64_t body_bytes_received() const { return request_.body.size(); }
-  HttpRequest take();  // of state done; the parser then waits for the next head
+  void forget_body() { std::string().swap(request_.body); }  // of a request that is not taken any more
+  HttpRequest take();                                        // of state done; the parser then waits for the next head
 
  private:
   enum class Chunk : uint8_t { size_line, data, data_end, trailer };

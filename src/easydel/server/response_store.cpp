@@ -21,8 +21,9 @@ size_t bytes_of(const std::vector<std::string>& lists) {
   return out;
 }
 
-void append_items(const std::string& list, Value& to) {
+void append_items(const std::string& list, Value& to, const ResponseStore::PartRead& read) {
   Value items = parse_json(list);
+  if (read) read(items);
   std::ranges::move(items.items, std::back_inserter(to.items));
 }
 
@@ -128,7 +129,7 @@ bool ResponseStore::cancel(const std::string& id, const std::string& owner) {
   return true;
 }
 
-Value ResponseStore::history(const std::string& id, const std::string& owner) {
+Value ResponseStore::history(const std::string& id, const std::string& owner, const PartRead& read) {
   std::vector<std::string> lists;  // the newest first
   {
     const std::lock_guard lock(mutex_);
@@ -146,11 +147,11 @@ Value ResponseStore::history(const std::string& id, const std::string& owner) {
     }
   }
   Value out = Value::list();
-  for (size_t i = lists.size(); i-- > 0;) append_items(lists[i], out);
+  for (size_t i = lists.size(); i-- > 0;) append_items(lists[i], out, read);
   return out;
 }
 
-Value ResponseStore::conversation(const std::string& name, const std::string& owner) {
+Value ResponseStore::conversation(const std::string& name, const std::string& owner, const PartRead& read) {
   std::vector<std::string> lists;
   {
     const std::lock_guard lock(mutex_);
@@ -158,7 +159,7 @@ Value ResponseStore::conversation(const std::string& name, const std::string& ow
     if (known != by_name_.end()) lists = known->second->items;
   }
   Value out = Value::list();
-  for (const std::string& list : lists) append_items(list, out);
+  for (const std::string& list : lists) append_items(list, out, read);
   return out;
 }
 

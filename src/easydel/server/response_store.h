@@ -43,10 +43,13 @@ class ResponseStore {
   bool erase(const std::string& id, const std::string& owner);
   // Ends a response that is being made. False: there is none of this id.
   bool cancel(const std::string& id, const std::string& owner);
+  // Told of a part of a history when it was read, so that the memory of all of them can be bounded; may throw.
+  using PartRead = std::function<void(const Value& items)>;
   // All items before those that come next: of the response, those before it and its output. UserError: one of them is
   // not there (any more).
-  Value history(const std::string& id, const std::string& owner);
-  Value conversation(const std::string& name, const std::string& owner);  // empty: it is new
+  Value history(const std::string& id, const std::string& owner, const PartRead& read = {});
+  // Empty: it is new.
+  Value conversation(const std::string& name, const std::string& owner, const PartRead& read = {});
 
   size_t size() const;
   size_t bytes() const;

@@ -64,8 +64,7 @@ class ResponseAnswer final : public SingleAnswer {
 void answer_response(const RouteContext& context, const Api& api, ResponseStore& store,
                      const std::shared_ptr<Call>& call) {
   std::vector<std::string> passed_over;
-  const auto request =
-      read_request<ResponsesRequest>(read_value(call->request().body), rules_of(context.config), passed_over);
+  const auto request = read_request<ResponsesRequest>(call->body(), rules_of(context.config), passed_over);
   const ResponsesFields& fields = request.fields;
   const std::string owner = call->admission().key_id;
   const bool enabled = context.config.enable_response_store;
@@ -75,8 +74,9 @@ void answer_response(const RouteContext& context, const Api& api, ResponseStore&
                                           : "conversation",
            "this server stores no responses", "send the whole conversation as input");
   Value history = Value::list();
-  if (fields.previous_response_id) history = store.history(*fields.previous_response_id, owner);
-  if (!fields.conversation.is_null()) history = store.conversation(fields.conversation_id(), owner);
+  const auto hold = [&call](const Value& items) { call->exchange().hold(memory_of(items)); };
+  if (fields.previous_response_id) history = store.history(*fields.previous_response_id, owner, hold);
+  if (!fields.conversation.is_null()) history = store.conversation(fields.conversation_id(), owner, hold);
   const bool kept = enabled && fields.store.value_or(context.config.default_store_responses);
 
   ConversationAnswer answer = prepare_conversation(context, api, *call, chat_request_of(request, history));

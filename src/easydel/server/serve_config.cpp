@@ -1,5 +1,6 @@
 #include "easydel/server/serve_config.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "easydel/base/names.h"
@@ -48,6 +49,18 @@ void ServeConfig::settle(config::Keys& keys) {
   if (max_connections_per_address > max_connections && keys.given("max_connections_per_address"))
     keys.refuse("max_connections_per_address", "is more than max_connections",
                 "one address cannot have more connections than the server");
+  if (max_held_bytes_per_address > max_held_bytes && keys.given("max_held_bytes_per_address"))
+    keys.refuse("max_held_bytes_per_address", "is more than max_held_bytes",
+                "one address cannot hold more than all of them");
+  if (max_body_bytes > std::min(max_held_bytes_per_address, max_held_bytes)) {
+    const char* const limit =
+        max_held_bytes_per_address <= max_held_bytes ? "max_held_bytes_per_address" : "max_held_bytes";
+    const char* const remedy = "a body of that size could never be taken; raise the one or lower the other";
+    if (keys.given(limit))
+      keys.refuse(limit, "is less than max_body_bytes", remedy);
+    else
+      keys.refuse("max_body_bytes", str("is more than ", limit), remedy);
+  }
   if (metrics_port && *metrics_port != 0 && *metrics_port == port)
     keys.refuse("metrics_port", "is the port of the server",
                 "give another one, or leave it out: /metrics is there too");

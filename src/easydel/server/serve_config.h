@@ -50,6 +50,7 @@ struct ServeConfig {
   double header_timeout_seconds = 10, body_timeout_seconds = 30, min_body_bytes_per_second = 1024;
   double idle_timeout_seconds = 75, request_timeout_seconds = 3600;
   int64_t max_connections = 4096, max_connections_per_address = 1024, max_unsent_bytes = 1 << 20;
+  int64_t max_held_bytes = 256 << 20, max_held_bytes_per_address = 128 << 20;
   double ping_seconds = 15, shutdown_timeout_seconds = 30;
   int64_t handler_threads = 2;
   std::string overload_message = "The server is busy. Try again later.";
@@ -132,13 +133,23 @@ struct ServeConfig {
         field<&C::max_unsent_bytes>("Bytes of a stream that may wait for a slow reader; more closes its connection and "
                                     "aborts its request.",
                                     between(4096, 1 << 30)),
+        field<&C::max_held_bytes>(
+            "Bytes that bodies of requests, what is read from them, and answers that clients do not read may take at a "
+            "time. A request that would take more is refused with 503, a stream ends. Up to 32 KiB of a request are "
+            "always taken.",
+            between(65536, int64_t{1} << 50)),
+        field<&C::max_held_bytes_per_address>(
+            "The same for one address, which is refused with 429. Raise it if all clients come through a proxy, or "
+            "name the proxy in trusted_proxies.",
+            between(65536, int64_t{1} << 50)),
         field<&C::ping_seconds>("Seconds without an event after which a stream gets a comment, so that proxies do not "
                                 "close it.",
                                 above(0)),
         field<&C::shutdown_timeout_seconds>("Seconds in which requests may finish after SIGTERM.", at_least(0)),
         field<&C::handler_threads>("Threads that read and check requests and render templates.", between(1, 256)),
         field<&C::overload_message>("What a client is told that is refused because the server is busy."),
-        field<&C::trusted_proxies>("Addresses whose X-Forwarded-For counts, and which have no share of connections."),
+        field<&C::trusted_proxies>(
+            "Addresses whose X-Forwarded-For counts, and which have no share of connections and of held bytes."),
         field<&C::max_waiting_requests>("Number of requests that may wait for the engine; more are refused with 503. "
                                         "null: 4 x esurge.max_num_seqs.",
                                         between(1, 1000000)),

@@ -174,8 +174,8 @@ Server::~Server() {
   if (!parts_->http) return;
   parts_->jobs.cancel_all({.status = 503, .message = "The server has shut down.", .code = "draining"});
   parts_->encodes.cancel_all({.status = 503, .message = "The server has shut down.", .code = "draining"});
+  if (parts_->metrics) parts_->metrics->stop();  // it asks the other one for its connections
   parts_->http->stop();
-  if (parts_->metrics) parts_->metrics->stop();
 }
 
 void Server::start() {
@@ -184,6 +184,7 @@ void Server::start() {
   log::set_format(p.config.log_format == LogFormat::json ? log::Format::json : log::Format::text);
   if (p.config.log_level != LogLevel::info) log::set_level(level_of(p.config.log_level));
   p.http = std::make_unique<HttpServer>(p.config, p.api.callbacks());
+  p.api.set_connection_counts([&http = *p.http] { return http.counts(); });
   p.http->start();
   if (p.config.metrics_port) {
     ServeConfig config = p.config;
@@ -263,8 +264,8 @@ bool Server::drain(double seconds) {
     p.encodes.cancel_all({.status = 503, .message = "The server is shutting down.", .code = "draining"});
     p.http->drain(last_words_seconds);
   }
-  p.http->stop();
   if (p.metrics) p.metrics->stop();
+  p.http->stop();
   p.save_keys();
   return whole;
 }
