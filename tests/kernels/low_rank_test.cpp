@@ -82,6 +82,90 @@ TEST(LowRankKernels, MultiplyByFewRows) {
   }
 }
 
+// Several adapters add to scattered rows of two results, as each would to one row alone; no other row changes.
+TEST(LowRankKernels, AddWhatAdaptersMakeOfTheirRows) {
+  constexpr int64_t m = 61, k = 96, ns[] = {70, 33};
+  const std::vector<std::vector<int64_t>> rows = {{0, 3, 4, 9, 60}, {1}, {2, 5, 6, 7, 8, 20, 21, 22, 23, 24, 25, 40}};
+  const std::vector<bf16> x = narrowed(normal(m * k, 1));
+  const Input from(x.data(), k);
+  for (const int64_t rank : {2, 8, 12, 16, 27, 32}) {
+    SCOPED_TRACE(rank);
+    struct Adapter {
+      std::vector<float> narrow_a;
+      PackedWeight a, b;
+    };
+    std::vector<Adapter> adapters;  // of the first result, then of the second
+    for (unsigned i = 0; i < 2 * rows.size(); ++i) {
+      const int64_t n = ns[i / rows.size()];
+      const auto a = normal(rank * k, 10 + i), b = normal(n * rank, 20 + i);
+      adapters.push_back({a, pack(serial_executor(), {a.data(), k}, rank, k, DType::bf16),
+                          pack(serial_executor(), {b.data(), rank}, n, rank, DType::f32)});
+    }
+    const auto y = narrowed(normal(m * ns[0], 2)), other = narrowed(normal(m * ns[1], 3));
+    // By the two products of one row, and the reference loops.
+    std::vector<bf16> expected[] = {y, other};
+    {
+      const UseIsa use(Isa::reference);
+      for (size_t i = 0; i < adapters.size(); ++i)
+        for (const int64_t row : rows[i % rows.size()]) {
+          const Adapter& of = adapters[i];
+          const int64_t n = of.b.n();
+          std::vector<float> low(static_cast<size_t>(rank));
+          if (is_narrow(rank)) {
+            narrow_product(serial_executor(), {x.data() + row * k, k}, of.narrow_a.data(), 1, k, rank, -1, low.data());
+          } else {
+            product(serial_executor(), of.a, {x.data() + row * k, k}, 1, {low.data(), rank}, nullptr,
+                    AccumulationOrder::bf16_pairs);
+            for (float& one : low) one = -one;
+          }
+          bf16* const to = expected[i / rows.size()].data() + row * n;
+          add_narrow_product(serial_executor(), {to, n}, low.data(), rank, of.b, 1, -0.5F * float(i + 1), {to, n});
+        }
+    }
+    on_every_isa([&] {
+      for (Executor* const executor : {&serial_executor(), &pool_of_two(), &pool_of_five()}) {
+        std::vector<bf16> found[] = {y, other};
+        std::vector<AddedRows> all;
+        std::vector<std::vector<float>> lows(adapters.size());
+        for (size_t i = 0; i < adapters.size(); ++i) {
+          const Adapter& of = adapters[i];
+          AddedRows& one = all.emplace_back();
+          one.rows = rows[i % rows.size()], one.rank = rank, one.b = &of.b;
+          one.sign = -1, one.factor = -0.5F * float(i + 1);
+          one.y = {found[i / rows.size()].data(), of.b.n()};
+          if (is_narrow(rank)) {
+            one.narrow_a = of.narrow_a.data();
+          } else if (reads_packed_rows(of.a)) {
+            one.a = &of.a;
+          } else {
+            std::vector<float>& low = lows[i];
+            low.resize(one.rows.size() * size_t(rank));
+            for (size_t r = 0; r < one.rows.size(); ++r)
+              product(*executor, of.a, {x.data() + one.rows[r] * k, k}, 1, {low.data() + int64_t(r) * rank, rank},
+                      nullptr, AccumulationOrder::bf16_pairs);
+            for (float& value : low) value = -value;
+            one.low = low.data();
+          }
+        }
+        add_low_ranks(*executor, all, from, k);
+        for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(same_bits(found[i], expected[i])) << i;
+      }
+    });
+  }
+}
+
+TEST(LowRankKernels, ReadPackedRowsOfWholeBlocksInBf16) {
+  const auto packed = [](int64_t n, int64_t k, DType dtype) {
+    const auto a = normal(n * k, 1);
+    return pack(serial_executor(), {a.data(), k}, n, k, dtype);
+  };
+  EXPECT_FALSE(reads_packed_rows(packed(16, 90, DType::bf16)));
+  EXPECT_FALSE(reads_packed_rows(packed(33, 96, DType::bf16)));
+  EXPECT_FALSE(reads_packed_rows(packed(16, 96, DType::f32)));
+  const UseIsa use(Isa::reference);
+  EXPECT_FALSE(reads_packed_rows(packed(16, 96, DType::bf16)));
+}
+
 TEST(LowRankKernels, SumGradientsOverRowsInOrder) {
   for (const auto& [m, k, rank] : low_rank_shapes) {
     if (!is_narrow(rank)) continue;

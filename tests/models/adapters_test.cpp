@@ -104,6 +104,8 @@ constexpr const char *lora = "{r: 3, alpha: 2, init: random}", *dora = "{r: 2, i
 INSTANTIATE_TEST_SUITE_P(
     Models, SequencesWithAdapters,
     testing::Values(Case{"llama", lora, dora}, Case{"llama", lora, ends, DTypeSetting::bf16},
+                    Case{"llama", "{r: 16, init: random}", "{r: 12, init: random, target_modules: [q_proj, up_proj]}",
+                         DTypeSetting::bf16},
                     Case{"llama", "{r: 2, init: random, target_modules: [q_proj], modules_to_save: [embed_tokens]}",
                          ends},
                     Case{"gemma2", lora, ends}, Case{"phi3", lora, "{r: 5, init: random, target_modules: [o_proj]}"},
@@ -112,6 +114,33 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"deepseek_v3", lora, "{r: 2, init: random, target_modules: [kv_b_proj]}"},
                     Case{"mixtral", lora, dora}, Case{"falcon_h1", lora, lora, DTypeSetting::bf16},
                     Case{"qwen3_next", lora, lora}));
+
+// Layers that read one input are computed together where no gradient is kept, also with adapters.
+TEST(Adapters, AddTheSameBitsToProductsThatAreMadeTogether) {
+  for (const DTypeSetting dtype : {DTypeSetting::automatic, DTypeSetting::bf16}) {
+    const test::TemporaryFolder work;
+    write_adapter(golden("llama"), "{r: 16, init: random}", 1, work / "one");
+    write_adapter(golden("llama"), "{r: 3, init: random, target_modules: [k_proj, gate_proj, down_proj]}", 2,
+                  work / "other");
+    const auto base = load(golden("llama"), dtype), with_one = load(golden("llama"), dtype, {adapter_in(work / "one")});
+    Adapters adapters(base);
+    const auto one = adapters.add("one", work / "one"), other = adapters.add("other", work / "other");
+    const auto forward = [](const Model& model, const std::vector<Adapters::Loaded>& chosen) {
+      nn::Pass pass = nn::Pass::over({0, 4, 9, 10, 16});
+      pass.stream().sequence_adapters = chosen;
+      return model.forward({at::arange(16, at::kLong) * 7 % model.vocabulary()}, pass).hidden.detach();
+    };
+    const auto together = [&](const Model& model, const std::vector<Adapters::Loaded>& chosen) {
+      const at::NoGradGuard no_gradient;
+      return forward(model, chosen);
+    };
+    for (const std::vector<Adapters::Loaded>& chosen : {std::vector<Adapters::Loaded>{one, other, nullptr, one}, {}})
+      EXPECT_TRUE(together(*base, chosen).equal(forward(*base, chosen)));
+    EXPECT_TRUE(together(*with_one, {}).equal(forward(*with_one, {})));
+    EXPECT_TRUE(together(*with_one, {}).equal(together(*base, {one, one, one, one})));
+    EXPECT_FALSE(together(*with_one, {}).equal(together(*base, {})));
+  }
+}
 
 TEST(Adapters, AreAddedReplacedAndRemovedByName) {
   const test::TemporaryFolder work;

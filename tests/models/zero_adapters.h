@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,6 +69,14 @@ class ZeroAdapters final : public nn::WeightPolicy {
     Tensor gated_product(const Tensor& gate, const Tensor& up, ops::Activation kind, const Tensor& bias,
                          std::string_view name, nn::Pass& pass) override {
       return product(ops::gated(gate, up, kind), bias, name, pass);
+    }
+    std::optional<AdaptedMatrix> adapted_matrix(const Tensor& x, nn::Pass& pass) override {
+      std::optional<AdaptedMatrix> out = base->adapted_matrix(x, pass);
+      const auto forms = out && !at::GradMode::is_enabled() ? low_rank.forms(x, pass) : nullptr;
+      if (!forms || !ops::adds_rows(*forms, x)) return std::nullopt;
+      ++policy->used["products"];
+      out->added.push_back({{}, forms, 1});
+      return out;
     }
     std::vector<ops::Factors> factors(const Tensor& x, nn::Pass& pass) override {
       ++policy->used["factors"];

@@ -5,7 +5,6 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -123,58 +122,52 @@ TEST(LowRank, OverwritesOnlyWhatNobodyElseHolds) {
       }
 }
 
+// Two results of one input, each with adapters of other ranks on scattered rows, some of which have none.
 TEST(LowRank, OfSeveralAdaptersAtOnceHasTheBitsOfEach) {
   const at::NoGradGuard no_gradient;
-  constexpr int64_t tokens = 120, in = 96, out = 70, adapters = 3;
-  // Some rows have none, and some adapters more rows than a task.
-  const std::vector<std::array<int64_t, 2>> rows = {{2, 3}, {3, 9}, {11, 110}};
+  constexpr int64_t tokens = 120, out[] = {70, 48};
+  std::vector<std::vector<int64_t>> rows = {{2, 5}, {3, 4, 9, 10, 11}, {}};
+  for (int64_t row = 12; row < 110; ++row) rows[2].push_back(row);  // more than a task
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16})
-    for (const int64_t rank : {1, 3, 8, 16, 32})
-      for (const double scale : {2.0, -0.5}) {
-        SCOPED_TRACE(testing::Message() << type << " " << rank << " " << scale);
-        const LowRankCase given({tokens, in, out, rank});
-        const Tensor x = given.x.to(type), y = given.y.to(type);
-        std::vector<Matrix> a, b;
-        std::vector<std::shared_ptr<const LowRankForms>> forms;
-        std::vector<LowRankRun> runs;
-        Tensor expected = y.clone();
-        for (int64_t i = 0; i < adapters; ++i) {
-          const Tensor own_a = given.a.detach() * (1.0 + 0.25 * double(i)), own_b = given.b.detach() - 0.1 * double(i);
-          a.push_back({own_a, own_a.to(type), nullptr}), b.push_back({own_b, own_b.to(type), nullptr});
-          forms.push_back(low_rank_forms(a.back(), b.back()));
-          const auto [begin, end] = rows[size_t(i)];
-          const double own_scale = scale * double(i + 1);
-          runs.push_back({begin, end, forms.back().get(), own_scale});
-          expected.narrow(0, begin, end - begin)
-              .copy_(add_low_rank(y.narrow(0, begin, end - begin).clone(), x.narrow(0, begin, end - begin), a.back(),
-                                  b.back(), own_scale, forms.back()));
+    for (const int64_t in : {96, 90})
+      for (const std::vector<int64_t>& ranks : {std::vector<int64_t>{1, 3, 8}, {16, 16, 16}, {12, 32, 2}})
+        for (const double scale : {2.0, -0.5}) {
+          SCOPED_TRACE(testing::Message() << type << " " << in << " " << ranks[0] << " " << scale);
+          const Tensor x = drawn_values({tokens, in}, "x").to(type);
+          std::vector<Tensor> before, expected;
+          std::vector<std::vector<AddedRows>> added(2);
+          for (size_t i = 0; i < 2; ++i) {
+            before.push_back(drawn_values({tokens, out[i]}, i == 0 ? "y" : "z").to(type));
+            expected.push_back(before[i].clone());
+            for (size_t j = 0; j < rows.size(); ++j) {
+              const Tensor own_a = drawn_values({ranks[j], in}, "a") * (1.0 + 0.25 * double(i + j)),
+                           own_b = drawn_values({out[i], ranks[j]}, "b") - 0.1 * double(j);
+              const Matrix a{own_a, own_a.to(type), nullptr}, b{own_b, own_b.to(type), nullptr};
+              const double own_scale = j == 1 ? -scale : scale * double(j + 1);
+              added[i].push_back({rows[j], low_rank_forms(a, b), own_scale});
+              EXPECT_TRUE(adds_rows(*added[i].back().forms, x));
+              for (const int64_t row : rows[j])
+                expected[i].narrow(0, row, 1).copy_(
+                    add_low_rank(before[i].narrow(0, row, 1), x.narrow(0, row, 1), a, b, own_scale));
+            }
+          }
+          std::vector<Tensor> held = {before[0].clone(), before[1].clone()}, alone = {before[0].clone(), before[1]};
+          const std::vector<Tensor> also = held;
+          const void* const data = alone[0].const_data_ptr();
+          add_low_ranks(held, x, added);
+          add_low_ranks(alone, x, added);
+          for (size_t i = 0; i < 2; ++i) {
+            EXPECT_TRUE(held[i].equal(expected[i]) && alone[i].equal(expected[i])) << i;
+            EXPECT_TRUE(also[i].equal(before[i])) << "somebody else holds it";
+          }
+          EXPECT_EQ(alone[0].const_data_ptr(), data);
         }
-        Tensor held = y.clone(), alone = y.clone();
-        const Tensor also = held;
-        EXPECT_TRUE(add_low_ranks(held, x, runs).equal(expected));
-        EXPECT_TRUE(also.equal(y)) << "somebody else holds it";
-        const void* const data = alone.const_data_ptr();
-        const Tensor sum = add_low_ranks(alone, x, runs);
-        EXPECT_TRUE(sum.equal(expected));
-        EXPECT_EQ(sum.const_data_ptr(), data);
-      }
 }
 
-TEST(LowRank, OfSeveralAdaptersIsNotMadeAtOnceIfTheyDiffer) {
-  const at::NoGradGuard no_gradient;
-  const LowRankCase three({9, 64, 48, 3}), many({9, 64, 48, 16}), wide({9, 64, 48, 40});
-  const auto forms = [](const LowRankCase& of) { return low_rank_forms({of.a, of.a, nullptr}, {of.b, of.b, nullptr}); };
-  const auto first = forms(three), second = forms(many), third = forms(wide);
-  Tensor y = three.y.detach().clone();
-  const Tensor before = y.clone(), x = three.x.detach();
-  const auto together = [&](const LowRankForms& one, const LowRankForms& other, double scale) {
-    const LowRankRun runs[] = {{0, 4, &one, 1}, {4, 9, &other, scale}};
-    return add_low_ranks(y, x, runs).defined();
-  };
-  EXPECT_FALSE(together(*first, *second, 1));
-  EXPECT_FALSE(together(*first, *first, -1));
-  EXPECT_FALSE(together(*third, *third, 1));
-  EXPECT_TRUE(y.equal(before));
+TEST(LowRank, OfManyRowsOfAIsNotAddedToRows) {
+  const LowRankCase wide({9, 64, 48, 40});
+  const auto forms = low_rank_forms({wide.a, wide.a.detach(), nullptr}, {wide.b, wide.b.detach(), nullptr});
+  EXPECT_FALSE(adds_rows(*forms, wide.x.detach()));
 }
 
 TEST(LowRank, KeepsWhatAnInputIsMadeOfInsteadOfIt) {

@@ -127,9 +127,10 @@ struct Loops {
   struct LowRank {
     void (*add_product)(const LowRankStep& step, int64_t first, int64_t rows);
     void (*add_scaled)(Input y, Input x, int64_t row, int64_t n, float factor, Output out);
-    void (*narrow)(Input x, const float* a, int64_t first, int64_t rows, int64_t k, int64_t rank, float factor,
-                   float* low);
+    void (*narrow)(const LowStep& step, int64_t first, int64_t rows);
     void (*gradient)(const float* low, Input x, int64_t first, int64_t m, int64_t k, int64_t rank, float* dw);
+    // Of a packed A, in the order bf16_pairs. Null if FMAs are as fast.
+    void (*pairs)(const LowStep& step, int64_t first, int64_t rows) = nullptr;
   } low_rank;
 
   // One row of logits.

@@ -16,6 +16,7 @@
 #include "easydel/kernels/attention_pair_loops.h"
 #include "easydel/kernels/code_pair_loops.h"
 #include "easydel/kernels/code_panel_pairs.h"
+#include "easydel/kernels/low_rank_pairs.h"
 #include "easydel/kernels/pair_loops.h"
 #include "easydel/kernels/pair_row_loops.h"
 #include "easydel/kernels/simd_avx512_bf16.h"
@@ -36,6 +37,7 @@ void add_pair_loops(Loops& all) {
   all.attention.plain.pairs = Bf16AttentionLoops<Avx512, Pairs>::attend_chunk;
   all.attention.coded.pairs = attend_byte_chunk<Pairs, Bf16AttentionLoops<Avx512, Pairs>::attend_coded_chunk>;
   all.attention.backward_bf16 = AttentionBackwardPairs::attend_backward;
+  all.low_rank.pairs = LowRankPairs::multiply;
   all.peak.bf16 = PairLoops::peak;
 }
 

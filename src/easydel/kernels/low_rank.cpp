@@ -6,6 +6,8 @@
 
 #include "easydel/base/error.h"
 #include "easydel/kernels/loops.h"
+#include "easydel/kernels/memory.h"
+#include "easydel/kernels/product_layout.h"
 #include "easydel/kernels/row_tasks.h"
 
 namespace easydel::kernels {
@@ -25,31 +27,51 @@ void add_scaled(Executor& executor, Input y, Input x, int64_t m, int64_t n, floa
 void narrow_product(Executor& executor, Input x, const float* a, int64_t m, int64_t k, int64_t rank, float factor,
                     float* low) {
   check(is_narrow(rank), "narrow product: the rank is ", rank);
-  run_row_ranges(executor, m, k, [&](int64_t begin, int64_t end) {
-    loops().low_rank.narrow(x, a, begin, end - begin, k, rank, factor, low);
-  });
+  const LowStep step{x, nullptr, a, k, rank, factor, low};
+  run_row_ranges(executor, m, k,
+                 [&](int64_t begin, int64_t end) { loops().low_rank.narrow(step, begin, end - begin); });
 }
 
-void add_low_ranks(Executor& executor, std::span<const LowRankRows> runs, Input x, int64_t k, float* low, int64_t rank,
-                   Input y, Output out) {
+bool reads_packed_rows(const PackedWeight& a) {
+  return loops().low_rank.pairs && bf16_order() == AccumulationOrder::bf16_pairs && a.dtype() == DType::bf16 &&
+         a.n() <= panel_columns && a.k() % k_block == 0;
+}
+
+void add_low_ranks(Executor& executor, std::span<const AddedRows> adapters, Input x, int64_t k) {
+  constexpr int64_t rows_per_block = 8;
   struct Task {
-    const LowRankRows* run;
+    const AddedRows* of;
     int64_t begin, end;
   };
   std::vector<Task> tasks;
-  for (const LowRankRows& run : runs) {
-    check(run.b->dtype() == DType::f32 && run.b->k() <= rank && (!run.a || is_narrow(rank)), "low ranks: B is [",
-          run.b->n(), ", ", run.b->k(), "], the rank ", rank);
-    const int64_t rows = rows_per_task(run.b->n() * (2 + run.b->k() / 4) + (run.a ? k : 0));
-    for (int64_t begin = run.begin; begin < run.end; begin += rows)
-      tasks.push_back({&run, begin, std::min(run.end, begin + rows)});
+  for (const AddedRows& of : adapters) {
+    check(of.b->dtype() == DType::f32 && of.b->k() <= of.rank && (!of.narrow_a || is_narrow(of.rank)),
+          "low ranks: B is [", of.b->n(), ", ", of.b->k(), "], the rank ", of.rank);
+    check(!of.a || (x.dtype == DType::bf16 && of.a->n() == of.rank && of.a->k() == k), "low ranks: A is not that of x");
+    const auto rows = int64_t(of.rows.size());
+    const int64_t work = of.b->n() * (2 + of.b->k() / 4) + (of.low ? 0 : k),
+                  per_task = round_up(rows_per_task(work), rows_per_block);
+    for (int64_t begin = 0; begin < rows; begin += per_task)
+      tasks.push_back({&of, begin, std::min(rows, begin + per_task)});
   }
   executor.run(int64_t(tasks.size()), [&](int64_t index) {
-    const auto& [run, begin, end] = tasks[size_t(index)];
-    if (run->a) loops().low_rank.narrow(x, run->a, begin, end - begin, k, rank, run->sign, low);
-    const PackedWeight& b = *run->b;
-    const LowRankStep step{y, low, rank, reinterpret_cast<const float*>(b.data()), b.n(), b.k(), run->factor, out};
-    loops().low_rank.add_product(step, begin, end - begin);
+    const auto& [of, begin, end] = tasks[size_t(index)];
+    const int64_t count = end - begin, *const rows = of->rows.data() + begin;
+    thread_local Scratch<float> of_thread;
+    const float* low = of->low ? of->low + begin * of->rank : nullptr;
+    if (!low) {
+      float* const made = of_thread.at_least(count * of->rank);
+      const auto& isa = loops().low_rank;
+      if (of->a)
+        isa.pairs({x, rows, of->a->data(), k, of->rank, of->sign, made}, 0, count);
+      else
+        isa.narrow({x, rows, of->narrow_a, k, of->rank, of->sign, made}, 0, count);
+      low = made;
+    }
+    const PackedWeight& b = *of->b;
+    loops().low_rank.add_product(
+        {of->y, low, of->rank, reinterpret_cast<const float*>(b.data()), b.n(), b.k(), of->factor, of->y, rows}, 0,
+        count);
   });
 }
 

@@ -28,23 +28,42 @@ constexpr bool is_narrow(int64_t rank) { return rank == 2 || rank == 4 || rank =
 void narrow_product(Executor& executor, Input x, const float* a, int64_t m, int64_t k, int64_t rank, float factor,
                     float* low);
 
-// Rows of one adapter among those of others.
-struct LowRankRows {
-  int64_t begin = 0, end = 0;
-  const float* a = nullptr;         // [rank, k] as narrow_product() reads it; null: low holds x A^T already
+// Whether the rows of A, packed, are read by add_low_ranks() itself: at most 32 rows in bf16, whole blocks of 32 k, in
+// the order bf16_pairs with the loops of its instruction.
+bool reads_packed_rows(const PackedWeight& a);
+
+// What one adapter adds to some rows of y, the product of the same rows of x with a weight.
+struct AddedRows {
+  std::span<const int64_t> rows = {};
+  // x A^T, one of the three: by narrow_product() from A [rank, k]; in the order bf16_pairs from A [rank, k] that
+  // reads_packed_rows() is true of, for x in bf16; or made before, sign * x A^T [rows.size(), rank].
+  const float* narrow_a = nullptr;
+  const PackedWeight* a = nullptr;
+  const float* low = nullptr;
+  int64_t rank = 0;
   const PackedWeight* b = nullptr;  // [n, at most rank], packed in fp32
   float sign = 1, factor = 1;       // narrow_product()'s factor and add_narrow_product()'s
+  Output y{};
 };
 
-// out = y + factor * (low B^T) for the rows of each run, which are disjoint, with the bits of narrow_product() and
-// add_narrow_product(), in one set of tasks. low [rows, rank]; out may be y.
-void add_low_ranks(Executor& executor, std::span<const LowRankRows> runs, Input x, int64_t k, float* low, int64_t rank,
-                   Input y, Output out);
+// y += factor * (sign * x A^T) B^T for the rows of each adapter, with the bits of narrow_product() or product() and of
+// add_narrow_product(), in one set of tasks. The rows of one y are disjoint.
+void add_low_ranks(Executor& executor, std::span<const AddedRows> adapters, Input x, int64_t k);
 
 // dw [rank, k] = low^T x over m rows, in ascending order.
 void narrow_gradient(Executor& executor, const float* low, Input x, int64_t m, int64_t k, int64_t rank, float* dw);
 
-// What the tasks of add_narrow_product share.
+// Rows of x A^T: row i of `low` is made from row rows[i] of x; null: from row i.
+struct LowStep {
+  Input x;
+  const int64_t* rows;
+  const void* a;  // [rank, k] in fp32, or one packed panel in bf16
+  int64_t k, rank;
+  float factor;
+  float* low;
+};
+
+// What the tasks of add_narrow_product share. Row i of `low` is added to row rows[i] of y; null: to row i.
 struct LowRankStep {
   Input y;
   const float* low;
@@ -53,6 +72,7 @@ struct LowRankStep {
   int64_t n, k;
   float factor;
   Output out;
+  const int64_t* rows = nullptr;
 };
 
 }  // namespace easydel::kernels

@@ -19,7 +19,8 @@ struct LowRankLoops {
   static void add_product(const LowRankStep& s, int64_t first, int64_t rows) {
     int64_t row = first;
     for (; row + 4 <= first + rows; row += 4) add_rows<4>(s, row);
-    for (; row < first + rows; ++row) add_rows<1>(s, row);
+    for (; row + 2 <= first + rows; row += 2) add_rows<2>(s, row);
+    if (row < first + rows) add_rows<1>(s, row);
   }
 
   static void add_scaled(Input y, Input x, int64_t row, int64_t n, float factor, Output out) {
@@ -30,15 +31,14 @@ struct LowRankLoops {
   }
 
   // Rows [first, first + rows) of low = factor * x A^T.
-  static void narrow(Input x, const float* a, int64_t first, int64_t rows, int64_t k, int64_t rank, float factor,
-                     float* low) {
+  static void narrow(const LowStep& s, int64_t first, int64_t rows) {
     const auto of_columns = [&]<int64_t columns>(int64_t column) {
       int64_t row = first;
-      for (; row + 4 <= first + rows; row += 4) dots<4, columns>(x, a, row, column, k, rank, factor, low);
-      for (; row < first + rows; ++row) dots<1, columns>(x, a, row, column, k, rank, factor, low);
+      for (; row + 4 <= first + rows; row += 4) dots<4, columns>(s, row, column);
+      for (; row < first + rows; ++row) dots<1, columns>(s, row, column);
     };
-    if (rank == 2) return of_columns.template operator()<2>(0);
-    for (int64_t column = 0; column < rank; column += 4) of_columns.template operator()<4>(column);
+    if (s.rank == 2) return of_columns.template operator()<2>(0);
+    for (int64_t column = 0; column < s.rank; column += 4) of_columns.template operator()<4>(column);
   }
 
   // Columns [first, first + 2 lanes) of dw = low^T x.
@@ -55,6 +55,8 @@ struct LowRankLoops {
     constexpr int64_t vectors = V::width == lanes ? panel_columns / lanes : 1;
     const W factor = W::set(s.factor);
     const float* const low = s.low + row * s.low_stride;
+    int64_t at[rows];
+    for (int64_t r = 0; r < rows; ++r) at[r] = s.rows ? s.rows[row + r] : row + r;
     for (int64_t i = 0; i < s.n; i += vectors * lanes) {
       const float* const b = s.panels + i / panel_columns * panel_columns * s.k + i % panel_columns;
       W sums[rows][vectors];
@@ -76,28 +78,30 @@ struct LowRankLoops {
         for (int64_t v = 0; v < vectors; ++v) {
           const int64_t column = i + v * lanes;
           if (column >= s.n) break;
-          const W y = s.y.data ? Rows::load(s.y.dtype, s.y.at(row + r), column, s.n) : W::zero();
-          Rows::store(s.out.dtype, s.out.at(row + r), column, s.n, Math::fma(factor, sums[r][v], y));
+          const W y = s.y.data ? Rows::load(s.y.dtype, s.y.at(at[r]), column, s.n) : W::zero();
+          Rows::store(s.out.dtype, s.out.at(at[r]), column, s.n, Math::fma(factor, sums[r][v], y));
         }
     }
   }
 
   template <int64_t rows, int64_t columns>
-  static void dots(Input x, const float* a, int64_t row, int64_t column, int64_t k, int64_t rank, float factor,
-                   float* low) {
+  static void dots(const LowStep& s, int64_t row, int64_t column) {
+    const float* const a = static_cast<const float*>(s.a) + column * s.k;
+    const void* x[rows];
+    for (int64_t r = 0; r < rows; ++r) x[r] = s.x.at(s.rows ? s.rows[row + r] : row + r);
     W sums[rows][columns];
     for (auto& of_row : sums)
       for (W& sum : of_row) sum = W::zero();
-    for (int64_t i = 0; i < k; i += lanes) {
+    for (int64_t i = 0; i < s.k; i += lanes) {
       W right[columns];
-      for (int64_t c = 0; c < columns; ++c) right[c] = W::load(a + (column + c) * k + i, k - i);
+      for (int64_t c = 0; c < columns; ++c) right[c] = W::load(a + c * s.k + i, s.k - i);
       for (int64_t r = 0; r < rows; ++r) {
-        const W left = Rows::load(x.dtype, x.at(row + r), i, k);
+        const W left = Rows::load(s.x.dtype, x[r], i, s.k);
         for (int64_t c = 0; c < columns; ++c) sums[r][c] = Math::fma(left, right[c], sums[r][c]);
       }
     }
     for (int64_t r = 0; r < rows; ++r)
-      for (int64_t c = 0; c < columns; ++c) low[(row + r) * rank + column + c] = factor * Math::sum(sums[r][c]);
+      for (int64_t c = 0; c < columns; ++c) s.low[(row + r) * s.rank + column + c] = s.factor * Math::sum(sums[r][c]);
   }
 
   template <int64_t rank>

@@ -67,7 +67,8 @@ class LowRankAdapter final : public WeightAdapter {
   OfLowRank of_low_rank(const Tensor& x, Pass& pass) override {
     if (at::GradMode::is_enabled() || embedding_ || adapter_.magnitude || adapter_.bias || !dropped(x, pass).is_same(x))
       return {};
-    return {low_rank_.forms(x, pass), adapter_.scale};
+    const auto forms = low_rank_.forms(x, pass);
+    return forms && ops::adds_rows(*forms, x) ? OfLowRank{forms, adapter_.scale} : OfLowRank{};
   }
   // A tied head reads the base by itself, without this adapter, as in PEFT.
   Tensor lookup(const Tensor& y, const Tensor& indices, int64_t padding, Pass& pass) override {
@@ -105,6 +106,7 @@ class LowRankAdapter final : public WeightAdapter {
   }
   static Weight& weight_of(const Parameter& parameter) { return *parameter.entry().weight; }
   Tensor dropped(const Tensor& x, const Pass& pass) const {
+    if (adapter_.dropout <= 0) return x;
     const Tensor& of_head = pass.stream().head_tokens;
     const bool taken = of_head.defined() && x.size(0) == of_head.numel();
     return pass.random().dropout(adapter_.path + ".lora_dropout", x, adapter_.dropout, taken ? of_head : Tensor());
@@ -212,9 +214,13 @@ class AdaptedWeight final : public Weight {
     const Tensor x = ops::gated(gate, up, kind);  // both products read it
     return adapter_->gated_product(base_->product(x, bias, name, pass), x, {gate, up, kind}, bias, pass);
   }
-  std::optional<ops::Matrix> only_matrix(Pass& pass) override {
-    Weight* const one = alone(pass);
-    return one ? one->only_matrix(pass) : std::nullopt;
+  std::optional<AdaptedMatrix> adapted_matrix(const Tensor& x, Pass& pass) override {
+    if (Weight* const one = alone(pass)) return one->adapted_matrix(x, pass);
+    std::optional<AdaptedMatrix> out = base_->adapted_matrix(x, pass);
+    const WeightAdapter::OfLowRank own = out ? adapter_->of_low_rank(x, pass) : WeightAdapter::OfLowRank{};
+    if (!own.forms || !out->added.empty()) return std::nullopt;
+    out->added.push_back({{}, own.forms, own.scale});
+    return out;
   }
   std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override {
     if (Weight* const one = alone(pass)) return one->factors(x, pass);

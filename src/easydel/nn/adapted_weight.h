@@ -44,8 +44,8 @@ class WeightAdapter {
                                Pass& pass) {
     return product(std::move(y), x, bias, pass);
   }
-  // What product() adds to y if that is a product of low rank in this pass and no more, and its scale; no forms: it is
-  // something else.
+  // What product() adds to y if that is a product of low rank that ops::add_low_ranks() takes in this pass and no more,
+  // and its scale; no forms: it is something else.
   struct OfLowRank {
     std::shared_ptr<const ops::LowRankForms> forms;
     double scale = 1;

@@ -110,7 +110,10 @@ class SlotWeight final : public Weight {
     if (Weight* const one = replacement(runs)) return one->product(x, bias, name, pass);
     Tensor y = base_->product(x, bias, name, pass);
     if (is_plain(runs)) return y;
-    if (Tensor sum = sum_of(runs, y, x, pass); sum.defined()) return sum;
+    if (const auto added = added_by(runs, x, pass)) {
+      ops::add_low_ranks({&y, 1}, x, {&*added, 1});
+      return y;
+    }
     return joined(runs, y, [&](const Run& run, const Tensor& rows) {
       return run.part->weight->product(rows, x.narrow(0, run.begin, run.rows()), bias, pass);
     });
@@ -121,8 +124,13 @@ class SlotWeight final : public Weight {
       return base_->gated_product(gate, up, kind, bias, name, pass);
     return product(ops::gated(gate, up, kind), bias, name, pass);
   }
-  std::optional<ops::Matrix> only_matrix(Pass& pass) override {
-    return has_adapters(pass.stream()) ? std::nullopt : base_->only_matrix(pass);
+  std::optional<AdaptedMatrix> adapted_matrix(const Tensor& x, Pass& pass) override {
+    std::optional<AdaptedMatrix> out = base_->adapted_matrix(x, pass);
+    if (!out || !has_adapters(pass.stream())) return out;
+    auto added = added_by(runs_of(pass.stream(), index_, x.size(0)), x, pass);
+    if (!added || (!added->empty() && !out->added.empty())) return std::nullopt;
+    out->added.insert(out->added.end(), added->begin(), added->end());
+    return out;
   }
   // A product with zeros adds +0 to the rows of other sequences, which heads subtract: that changes no bit.
   std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override {
@@ -161,17 +169,23 @@ class SlotWeight final : public Weight {
     return runs.size() == 1 && runs.front().part ? runs.front().part->weight->replacement() : nullptr;
   }
 
-  // The results of several runs at once, if each adds a product of low rank or nothing; else undefined.
-  static Tensor sum_of(const std::vector<Run>& runs, Tensor& y, const Tensor& x, Pass& pass) {
-    std::vector<ops::LowRankRun> out;
-    std::vector<WeightAdapter::OfLowRank> parts;  // keep their forms
+  // What each adapter adds to its rows, if all are products of low rank.
+  static std::optional<std::vector<ops::AddedRows>> added_by(const std::vector<Run>& runs, const Tensor& x,
+                                                             Pass& pass) {
+    std::vector<ops::AddedRows> out;
+    std::vector<const LoadedAdapter::Part*> parts;  // of `out`
     for (const Run& run : runs) {
       if (!run.part) continue;
-      const WeightAdapter::OfLowRank& part = parts.emplace_back(run.part->weight->of_low_rank(x, pass));
-      if (!part.forms) return {};
-      out.push_back({run.begin, run.end, part.forms.get(), part.scale});
+      const auto found = std::ranges::find(parts, run.part);
+      const auto index = size_t(found - parts.begin());
+      if (found == parts.end()) {
+        const WeightAdapter::OfLowRank part = run.part->weight->of_low_rank(x, pass);
+        if (!part.forms) return std::nullopt;
+        parts.push_back(run.part), out.push_back({{}, part.forms, part.scale});
+      }
+      for (int64_t row = run.begin; row < run.end; ++row) out[index].rows.push_back(row);
     }
-    return runs.size() < 2 ? Tensor() : ops::add_low_ranks(y, x, out);
+    return out;
   }
 
   AdapterSlots::Slot& slot_;

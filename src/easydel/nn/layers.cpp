@@ -1,5 +1,7 @@
 #include "easydel/nn/layers.h"
 
+#include <algorithm>
+
 #include "easydel/nn/weight.h"
 #include "easydel/ops/joint_products.h"
 
@@ -44,19 +46,23 @@ Tensor Linear::operator()(const Tensor& x, Pass& pass, std::string_view name) co
 
 std::vector<Tensor> Linear::of_one_input(const Tensor& x, Pass& pass, std::span<const Named> layers) {
   std::vector<ops::JointFactor> factors;
+  std::vector<std::vector<ops::AddedRows>> added;
   if (!pass.activations().has_backward())
     for (const Named& one : layers) {
       if (one.layer->sum_.divided()) break;
-      std::optional<ops::Matrix> matrix = one.layer->weight_.entry().weight->only_matrix(pass);
-      if (!matrix) break;
-      factors.push_back({std::move(*matrix), one.layer->bias_ ? one.layer->bias_.value() : Tensor()});
+      auto of = one.layer->weight_.entry().weight->adapted_matrix(x, pass);
+      if (!of) break;
+      factors.push_back({std::move(of->matrix), one.layer->bias_ ? one.layer->bias_.value() : Tensor()});
+      added.push_back(std::move(of->added));
     }
-  std::vector<Tensor> out = factors.size() == layers.size() ? ops::products(x, factors) : std::vector<Tensor>();
-  for (size_t i = 0; i < layers.size(); ++i)
-    if (factors.size() == layers.size())
-      out[i] = pass.name(layers[i].name, std::move(out[i]));
-    else
-      out.push_back((*layers[i].layer)(x, pass, layers[i].name));
+  std::vector<Tensor> out;
+  if (factors.size() < layers.size()) {
+    for (const Named& one : layers) out.push_back((*one.layer)(x, pass, one.name));
+    return out;
+  }
+  out = ops::products(x, factors);
+  if (std::ranges::any_of(added, [](const auto& of) { return !of.empty(); })) ops::add_low_ranks(out, x, added);
+  for (size_t i = 0; i < layers.size(); ++i) out[i] = pass.name(layers[i].name, std::move(out[i]));
   return out;
 }
 

@@ -75,7 +75,7 @@ class DenseWeight final : public Weight {
       return ops::gated_product(gate, up, kind, forms_->matrix(pass), bias, given);
     });
   }
-  std::optional<ops::Matrix> only_matrix(Pass& pass) override { return forms_->matrix(pass); }
+  std::optional<AdaptedMatrix> adapted_matrix(const Tensor&, Pass& pass) override { return {{forms_->matrix(pass)}}; }
   std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) override { return {{x, forms_->matrix(pass)}}; }
   Tensor lookup(const Tensor& indices, int64_t padding, Pass&) override {
     const Parameter& parameter = forms_->parameter();
@@ -112,7 +112,7 @@ class QuantizedWeight final : public Weight {
   Tensor product(const Tensor& x, const Tensor& bias, std::string_view name, Pass& pass) override {
     return pass.make(name, [&](const Tensor& given) { return ops::product(x, read(), bias, given); });
   }
-  std::optional<ops::Matrix> only_matrix(Pass&) override { return read(); }
+  std::optional<AdaptedMatrix> adapted_matrix(const Tensor&, Pass&) override { return {{read()}}; }
   std::vector<ops::Factors> factors(const Tensor& x, Pass&) override { return {{x, read()}}; }
   Tensor lookup(const Tensor& indices, int64_t padding, Pass&) override {
     const ops::Matrix all = read();

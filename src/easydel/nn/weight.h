@@ -9,6 +9,7 @@
 
 #include "easydel/nn/pass.h"
 #include "easydel/nn/weight_forms.h"
+#include "easydel/ops/low_rank.h"
 #include "easydel/ops/product.h"
 
 namespace easydel::nn {
@@ -50,8 +51,13 @@ class Weight {
                                std::string_view name, Pass& pass) {
     return product(ops::gated(gate, up, kind), bias, name, pass);
   }
-  // What product() multiplies x by, if that is all it does in this pass; nullopt: it does more.
-  virtual std::optional<ops::Matrix> only_matrix(Pass&) { return std::nullopt; }
+  // What product() computes of x: its product with one matrix, and what adapters of low rank add to rows of that
+  // (ops::add_low_ranks); nullopt: it is something else, or a backward of the adapters follows.
+  struct AdaptedMatrix {
+    ops::Matrix matrix;
+    std::vector<ops::AddedRows> added = {};
+  };
+  virtual std::optional<AdaptedMatrix> adapted_matrix(const Tensor& /*x*/, Pass&) { return std::nullopt; }
   // The product with x as a sum of plain products. Heads need it, because they compute chunks of tokens.
   virtual std::vector<ops::Factors> factors(const Tensor& x, Pass& pass) = 0;
   // Rows of an embedding: indices int64 [tokens] -> [tokens, in]; `padding` as in ops::embedding.

@@ -3,9 +3,11 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sub.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -100,14 +102,32 @@ Tensor add_product(const Tensor& y, const Tensor& low, const kernels::PackedWeig
   return out;
 }
 
-// A narrow sum of few rows, written over y: x A^T needs no tensor.
-constexpr int64_t few_rows = 16;
-void add_few_rows(const Tensor& y, const Tensor& x, const LowRankForms& forms, double sign, double scale) {
-  float low[few_rows * kernels::max_narrow_rank];
-  const int64_t rank = forms.narrow_a.size(0);
-  kernels::narrow_product(executor(), input_of(x), forms.narrow_a.const_data_ptr<float>(), x.size(0), x.size(1), rank,
-                          float(sign), low);
-  kernels::add_narrow_product(executor(), input_of(y), low, rank, *forms.b, x.size(0), float(scale), output_of(y));
+// Whether kernels read A while they add the rows of x; otherwise x A^T is a product of its own.
+bool reads_a(const LowRankForms& forms, const Tensor& x) {
+  return x.scalar_type() == at::kBFloat16 &&
+         (forms.narrow_a.defined() || (forms.a && kernels::reads_packed_rows(*forms.a)));
+}
+
+// sign * x A^T of adapters whose A have equal shapes and dtypes, one after the other.
+Tensor products_apart(const Tensor& x, const std::vector<kernels::AddedRows*>& adapters,
+                      const std::vector<const kernels::PackedWeight*>& packed) {
+  std::vector<int64_t> begin = {0}, taken;
+  for (const kernels::AddedRows* const one : adapters) {
+    taken.insert(taken.end(), one->rows.begin(), one->rows.end());
+    begin.push_back(int64_t(taken.size()));
+  }
+  const kernels::PackedWeight& a = *packed.front();
+  const bool wide = a.dtype() == kernels::DType::f32;
+  const Tensor from = x.index_select(0, at::tensor(taken, at::kLong)),
+               low = at::empty({from.size(0), a.n()}, x.options().dtype(at::kFloat));
+  kernels::grouped_product(executor(), begin, {.n = a.n(), .k = a.k(), .dtype = a.dtype(), .packed = packed},
+                           input_of(from), output_of(low), nullptr,
+                           wide ? kernels::AccumulationOrder::fp32_chain : kernels::bf16_order());
+  for (size_t i = 0; i < adapters.size(); ++i) {
+    low.narrow(0, begin[i], begin[i + 1] - begin[i]).mul_(adapters[i]->sign);
+    adapters[i]->low = low.const_data_ptr<float>() + begin[i] * a.n();
+  }
+  return low;
 }
 
 Tensor subtracted(const Tensor& y, const Tensor& x, double scale) {
@@ -132,10 +152,6 @@ Sum sum_of(const Tensor& y, const Tensor& x, const Matrix& a, const Matrix& b, d
   }
   const int64_t rank = narrow_rank(x, a.out());
   const bool kept = forms && forms->narrow_a.defined() && forms->b;
-  if (rank && kept && overwrite && x.size(0) <= few_rows && x.is_contiguous()) {
-    add_few_rows(y, x, *forms, sign, -std::fabs(scale));
-    return {{}, y};
-  }
   const Tensor low = rank ? narrow_product(x, kept ? forms->narrow_a : padded(exact(a), rank), sign)
                           : product_of_rows(x, a, at::kFloat).mul_(sign);
   if (a.out() > max_fused_rank)
@@ -230,42 +246,47 @@ Forms low_rank_forms(const Matrix& a, const Matrix& b) {
                                         fused ? panels_of(weight) : nullptr);
 }
 
-Tensor add_low_ranks(Tensor& y, const Tensor& x, std::span<const LowRankRun> runs) {
-  const LowRankForms& first = *runs.front().forms;
-  const int64_t rank = first.narrow_a.defined() ? first.narrow_a.size(0) : first.a ? first.a->n() : 0;
-  if (rank == 0 || wants_gradient(y, x) || !tensor::kernels_serve(y, x)) return {};
-  const double sign = runs.front().scale < 0 ? 1 : -1;
-  for (const LowRankRun& run : runs) {
-    const LowRankForms& forms = *run.forms;
-    const bool narrow = forms.narrow_a.defined();
-    if (!forms.b || narrow != first.narrow_a.defined() || (run.scale < 0 ? 1 : -1) != sign) return {};
-    if (narrow ? forms.narrow_a.size(0) != rank || x.scalar_type() != at::kBFloat16
-               : !forms.a || forms.a->n() != rank || forms.a->dtype() != first.a->dtype())
-      return {};
+bool adds_rows(const LowRankForms& forms, const Tensor& x) {
+  return tensor::kernels_serve(x) && forms.b && (forms.a || (forms.narrow_a.defined() && reads_a(forms, x)));
+}
+
+void add_low_ranks(std::span<Tensor> ys, const Tensor& x, std::span<const std::vector<AddedRows>> added) {
+  const Tensor from = tensor::contiguous_rows(x);
+  std::vector<int64_t> all;
+  std::vector<kernels::AddedRows> rows;
+  std::vector<const LowRankForms*> forms;
+  for (size_t i = 0; i < ys.size(); ++i) {
+    check(!wants_gradient(ys[i], x), "low rank: rows are added, and something has a gradient");
+    if (!added[i].empty() && !is_alone(ys[i])) ys[i] = ys[i].clone(at::MemoryFormat::Contiguous);
+    for (const AddedRows& one : added[i]) {
+      const LowRankForms& own = *forms.emplace_back(one.forms.get());
+      check(adds_rows(own, x), "low rank: rows are added for an adapter that kernels do not take");
+      if (one.rows.empty() && all.empty())
+        for (int64_t row = 0; row < x.size(0); ++row) all.push_back(row);
+      const bool reads = reads_a(own, x), narrow = own.narrow_a.defined();
+      rows.push_back({.rows = one.rows.empty() ? all : one.rows,
+                      .narrow_a = narrow ? own.narrow_a.const_data_ptr<float>() : nullptr,
+                      .a = reads ? own.a.get() : nullptr,
+                      .rank = narrow ? own.narrow_a.size(0) : own.a->n(),
+                      .b = own.b.get(),
+                      .sign = one.scale < 0 ? 1.0F : -1.0F,
+                      .factor = float(-std::fabs(one.scale)),
+                      .y = output_of(ys[i])});
+    }
   }
-  const Tensor low = at::empty({x.size(0), rank}, x.options().dtype(at::kFloat));
-  std::vector<kernels::LowRankRows> rows;
-  for (const LowRankRun& run : runs)
-    rows.push_back({run.begin, run.end,
-                    run.forms->narrow_a.defined() ? run.forms->narrow_a.const_data_ptr<float>() : nullptr,
-                    run.forms->b.get(), float(sign), float(-std::fabs(run.scale))});
-  // x A^T, of neighbouring runs at once.
-  for (size_t i = 0, end = 0; !first.narrow_a.defined() && i < runs.size(); i = end) {
-    std::vector<int64_t> begin = {0};
+  std::vector<Tensor> kept;
+  for (size_t i = 0; i < rows.size();) {
+    std::vector<kernels::AddedRows*> apart;
     std::vector<const kernels::PackedWeight*> packed;
-    for (end = i; end < runs.size() && runs[end].begin == runs[i].begin + begin.back(); ++end)
-      begin.push_back(runs[end].end - runs[i].begin), packed.push_back(runs[end].forms->a.get());
-    const bool wide = first.a->dtype() == kernels::DType::f32;
-    const Tensor from = x.narrow(0, runs[i].begin, begin.back()), to = low.narrow(0, runs[i].begin, begin.back());
-    kernels::grouped_product(
-        executor(), begin, {.n = rank, .k = x.size(1), .dtype = first.a->dtype(), .packed = packed}, input_of(from),
-        output_of(to), nullptr, wide ? kernels::AccumulationOrder::fp32_chain : kernels::bf16_order());
-    to.mul_(sign);
+    for (; i < rows.size(); ++i) {
+      if (reads_a(*forms[i], x)) continue;
+      const kernels::PackedWeight& a = *forms[i]->a;
+      if (!packed.empty() && (a.n() != packed[0]->n() || a.dtype() != packed[0]->dtype())) break;
+      apart.push_back(&rows[i]), packed.push_back(&a);
+    }
+    if (!apart.empty()) kept.push_back(products_apart(from, apart, packed));
   }
-  const Tensor out = is_alone(y) ? y : y.clone(at::MemoryFormat::Contiguous);
-  kernels::add_low_ranks(executor(), rows, input_of(x), x.size(1), low.data_ptr<float>(), rank, input_of(out),
-                         output_of(out));
-  return out;
+  kernels::add_low_ranks(executor(), rows, input_of(from), x.size(1));
 }
 
 Tensor add_low_rank(Tensor y, const Tensor& x, const Matrix& a, const Matrix& b, double scale, const Forms& forms,
@@ -273,7 +294,14 @@ Tensor add_low_rank(Tensor y, const Tensor& x, const Matrix& a, const Matrix& b,
   check(!a.in_codes() && !b.in_codes(), "low rank: an adapter's weights are codes");
   check(x.dim() == 2 && x.size(1) == a.in() && a.out() == b.in() && y.size(1) == b.out(), "low rank: x is ", x.sizes(),
         ", A [", a.out(), ", ", a.in(), "], B [", b.out(), ", ", b.in(), "], the result ", y.sizes());
-  if (!wants_gradient(y, x, a.master, b.master)) return sum_of(y, x, a, b, scale, forms, is_alone(y)).out;
+  if (!wants_gradient(y, x, a.master, b.master)) {
+    if (forms && adds_rows(*forms, x) && reads_a(*forms, x) && tensor::kernels_serve(y)) {
+      const std::vector<AddedRows> own = {{{}, forms, scale}};
+      add_low_ranks({&y, 1}, x, {&own, 1});
+      return y;
+    }
+    return sum_of(y, x, a, b, scale, forms, is_alone(y)).out;
+  }
   return LowRank::apply(y, x, a.master, b.master, a, b, scale, forms, made_of);
 }
 

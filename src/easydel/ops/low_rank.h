@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "easydel/ops/product.h"
 #include "easydel/tensor/torch.h"
@@ -33,17 +34,20 @@ struct GatedInput {
 Tensor add_low_rank(Tensor y, const Tensor& x, const Matrix& a, const Matrix& b, double scale,
                     const std::shared_ptr<const LowRankForms>& forms = nullptr, const GatedInput* made_of = nullptr);
 
-// Rows [begin, end) and the adapter that they have: what low_rank_forms() made of it.
-struct LowRankRun {
-  int64_t begin = 0, end = 0;
-  const LowRankForms* forms = nullptr;
+// Rows of a product's result and the adapter that adds to them: low_rank_forms() of it, and its scale.
+struct AddedRows {
+  std::vector<int64_t> rows;  // empty: all
+  std::shared_ptr<const LowRankForms> forms;
   double scale = 1;
 };
 
-// add_low_rank() of the rows of each run, with its bits, in two sets of tasks for all of them. Runs are disjoint and
-// ascend; other rows stay as they are. A y that nobody else holds is overwritten. Undefined: kernels do not take these
-// together (other ranks or dtypes), or something wants a gradient; then y is as it was.
-Tensor add_low_ranks(Tensor& y, const Tensor& x, std::span<const LowRankRun> runs);
+// Whether add_low_ranks() takes an adapter of these forms for rows like those of x: not above rank 32.
+bool adds_rows(const LowRankForms& forms, const Tensor& x);
+
+// add_low_rank() of rows of several results, with its bits, in one set of tasks for all of them: ys[i] is a product of
+// x with some weight, added[i] has disjoint rows of it. Other rows stay as they are. A y that nobody else holds is
+// overwritten. adds_rows() of each; nothing has a gradient.
+void add_low_ranks(std::span<Tensor> ys, const Tensor& x, std::span<const std::vector<AddedRows>> added);
 
 // base [out, in] + scale * b a in fp32, without gradients, for a [r, in], b [out, r]: an element of the product is one
 // chain of FMAs, and the sum is one more.
