@@ -14,7 +14,8 @@
 //   schema    a JSON schema on all clients over free answers; wants --tokenizer
 //   overlap   steps that overlap (overlap_execution) over steps in turn: tokens/s, and CPU time of a token; with
 //             --model FOLDER on that model
-//   adapters  eight adapters of rank 16, mixed over 32 clients, over the base alone
+//   adapters  one and eight adapters of rank 16, mixed over 32 clients, over the base alone: tokens/s, CPU time of a
+//             token
 //   memory    resident memory over weights, pages and 150 MB
 // Peers (bench/serve_engine_peer.py, with the Python of EASYDEL_PEER_PYTHON): openvino:FILE.gguf,
 // generate_batch:FOLDER.
@@ -289,6 +290,9 @@ void schema(const Bench& bench) {
               1e6 * metrics.mask_seconds.quantile(0.99));
 }
 
+// Of the whole process, all threads together.
+double process_cpu_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
+
 void adapters(const Bench& bench) {
   constexpr int64_t count = 8;
   Scratch scratch;
@@ -306,13 +310,14 @@ void adapters(const Bench& bench) {
     models::save_adapter(*made, *made->adapters().front(), scratch / name, "base");
     engine->load_adapter(name, scratch / name);
   }
+  std::map<std::pair<int64_t, int64_t>, double> cpu;  // of a token, in microseconds
   const auto rate = [&](int64_t pair, int64_t mixed) {
-    return bench
-        .load(*engine, bench.most_clients(), pair,
-              [&](esurge::Request& request, int64_t client) {
-                if (mixed > 0) request.sampling.adapter = "adapter" + std::to_string(client % mixed);
-              })
-        .rate();
+    const double before = process_cpu_seconds();
+    const Load load = bench.load(*engine, bench.most_clients(), pair, [&](esurge::Request& request, int64_t client) {
+      if (mixed > 0) request.sampling.adapter = "adapter" + std::to_string(client % mixed);
+    });
+    cpu[{pair, mixed}] = 1e6 * (process_cpu_seconds() - before) / double(load.tokens);
+    return load.rate();
   };
   rate(98, 0), rate(99, count);
   for (const int64_t mixed : {int64_t(1), count}) {
@@ -320,11 +325,17 @@ void adapters(const Bench& bench) {
     compare(
         bench, "tokens/s", "adapters", [&](int64_t pair) { return rate(pair, mixed); }, "base",
         [&](int64_t pair) { return rate(pair, 0); });
+    compare(
+        bench, "us of CPU a token", "adapters",
+        [&](int64_t pair) {
+          return cpu.at({pair, mixed});
+        },
+        "base",
+        [&](int64_t pair) {
+          return cpu.at({pair, 0});
+        });
   }
 }
-
-// Of the whole process, all threads together.
-double process_cpu_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
 
 void overlap(const Bench& bench) {
   const auto engine_with = [&](const char* overlaps) {
