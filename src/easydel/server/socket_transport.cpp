@@ -144,6 +144,8 @@ class TlsTransport : public Transport {
     return sent;
   }
   void write(std::string_view bytes, Done done) override {
+    // A wait may have ended well just before close(); the descriptor may be another connection's by now.
+    if (!is_open()) return finish(std::move(done), 0, true);
     ERR_clear_error();
     size_t count = 0;
     const int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &count);
