@@ -3,7 +3,9 @@
 
 #include <map>
 
+#include "easydel/base/document.h"
 #include "easydel/base/error.h"
+#include "easydel/models/adapter.h"
 #include "esurge/on_ranks.h"
 
 namespace easydel::esurge {
@@ -86,7 +88,7 @@ TEST_F(NewWeightsOnRanks, AreTakenByAllRanksOrByNone) {
       by_tensor,
       [&](StepEngine& engine, const std::shared_ptr<const Team>& team) {
         EXPECT_EQ(test::refusal([&] { update(engine, team, "new"); }),
-                  "model: not all ranks can read the new weights: rank 1: model: the new weights have a vocabulary of "
+                  "model: not all ranks can take the new weights: rank 1: model: the new weights have a vocabulary of "
                   "97 tokens, the engine's of 96" +
                       remedy);
         EXPECT_EQ(run(engine, requests()).tokens, expected("old").tokens);
@@ -95,10 +97,84 @@ TEST_F(NewWeightsOnRanks, AreTakenByAllRanksOrByNone) {
             test::refusal([&] { update(engine, team, "wide"); }),
             "model: the new weights have a vocabulary of 97 tokens, the engine's of 96\n    make an engine for it");
         EXPECT_EQ(test::refusal([&] { update(engine, team, "old", /*names_folder=*/false); }),
-                  "model: new weights from memory for an engine on several ranks are not built yet\n    give a folder");
+                  "model: the first rank has only a part of the new weights\n"
+                  "    give a model that is whole on the first rank, or a folder");
         EXPECT_EQ(run(engine, requests()).tokens, expected("old").tokens);
       },
       {{"new", "wide"}});
+}
+
+// As Engine::update_model_weights does it with a model that the first rank alone has.
+void send(StepEngine& engine, std::shared_ptr<const models::Model> model) {
+  engine.await_new_weights(KnownRequests::finish);
+  while (!engine.has_left_weights()) engine.step();
+  engine.take_new_weights([&] {
+    return NewWeights{.model = std::move(model),
+                      .fingerprint_of = [](const models::Model& own) { return str("on ", own.team().size()); }};
+  });
+}
+
+// Two layers are trained with an adapter, which is merged.
+models::LoadOptions with_adapter() {
+  models::LoadOptions options;
+  options.dtype = models::DTypeSetting::fp32;
+  options.seed = 8;
+  models::AdapterOptions& adapter = options.adapters.emplace_back();
+  config::read(parse_yaml("{r: 3, alpha: 12, init: random}"), adapter.config, "lora").throw_if_any();
+  adapter.seed = 1;
+  return options;
+}
+
+TEST_F(NewWeightsOnRanks, ComeFromTheMemoryOfTheFirstRank) {
+  for (const auto& sizes : {by_tensor, by_data}) {
+    on_two_ranks(sizes, [&](StepEngine& engine, const std::shared_ptr<const Team>&) {
+      EXPECT_EQ(run(engine, requests()).tokens, expected("old").tokens);
+      const auto model = load(folder_ / "new", Team::alone(), 8);
+      send(engine, model);
+      EXPECT_EQ(engine.info().fingerprint, "on 2");
+      EXPECT_EQ(run(engine, requests()).tokens, expected("new").tokens);
+      // The caller goes on with its own.
+      for (nn::Entry& entry : model->parameters().entries()) entry.shard.zero_(), entry.written();
+      engine.reset_prefix_cache();
+      EXPECT_EQ(run(engine, requests()).tokens, expected("new").tokens);
+      const auto adapted = models::load_model(folder_ / "new", with_adapter());
+      send(engine, adapted);
+      StepEngine merged(setup_of(models::lay_out_anew(*adapted, Team::alone(), {}), config_of()));
+      const Answers wanted = run(merged, requests());
+      EXPECT_NE(wanted.tokens, expected("new").tokens);
+      EXPECT_EQ(run(engine, requests()).tokens, wanted.tokens);
+    });
+  }
+}
+
+TEST_F(NewWeightsOnRanks, OfAnotherShapeAreNotSent) {
+  on_two_ranks(by_tensor, [&](StepEngine& engine, const std::shared_ptr<const Team>& team) {
+    EXPECT_EQ(test::refusal([&] { send(engine, load(folder_ / "wide", Team::alone())); }),
+              "model: the new weights have another shape of model.embed_tokens.weight\n    make an engine for it");
+    fs::create_directory(folder_ / "turned");
+    test::write_file(folder_ / "turned/config.json", test::replaced(llama, "512", "256"));
+    EXPECT_EQ(test::refusal([&] { send(engine, load(folder_ / "turned", Team::alone())); }),
+              "model: the new weights belong to a model whose layers keep other keys and values than the engine's\n"
+              "    make an engine for it");
+    EXPECT_EQ(run(engine, requests()).tokens, expected("old").tokens);
+    EXPECT_EQ(engine.info().fingerprint, "old");
+    update(engine, team, "new");
+    EXPECT_EQ(run(engine, requests()).tokens, expected("new").tokens) << "the ranks go on together";
+  });
+}
+
+TEST_F(NewWeightsOnRanks, OfThePresentModelAreNotSent) {
+  test::run_ranks(2, [&](const Meeting& meeting) {
+    const auto team = join(meeting, 20, by_data);
+    const auto model = load(folder_ / "old", team);
+    on_ranks(*team, meeting, model, config_of(), [&](EngineSetup setup) {
+      StepEngine engine(std::move(setup));
+      EXPECT_EQ(test::refusal([&] { send(engine, model); }),
+                "model: changing the weights in place on several ranks is not built yet\n"
+                "    give another model, or a folder");
+      EXPECT_EQ(run(engine, requests()).tokens, expected("old").tokens);
+    });
+  });
 }
 
 }  // namespace

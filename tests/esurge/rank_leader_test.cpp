@@ -65,5 +65,24 @@ TEST_F(LeaderOfOne, SaysWhatARankCannotCarryOutAndGoesOn) {
   EXPECT_EQ(leader_->lost(), "rank 1 has ended");
 }
 
+TEST_F(LeaderOfOne, DoesItsPartOfAnOrderWhileTheOthersDoTheirs) {
+  const auto asked = [&](const StepReply& reply, const std::function<void()>& own) {
+    const auto given = std::async(std::launch::async, [&] {
+      EXPECT_EQ(decode_order(other_->receive(5)), RankOrder(DescribeWeights{true}));
+      other_->send(encode(reply), 5);
+    });
+    return leader_->ask(DescribeWeights{true}, own);
+  };
+  bool done = false;
+  const auto answers = asked({.text = "weights"}, [&] { done = true; });
+  EXPECT_TRUE(done);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].rank + " " + answers[0].text, "rank 1 weights");
+  EXPECT_THROW(asked({.error = "no file"}, {}), UserError);
+  EXPECT_EQ(leader_->lost(), "");
+  EXPECT_THROW(asked({}, [] { throw std::runtime_error("no memory"); }), UserError);
+  EXPECT_EQ(leader_->lost(), "the first rank failed: no memory");
+}
+
 }  // namespace
 }  // namespace easydel::esurge

@@ -14,6 +14,9 @@ namespace {
 const std::vector<RankOrder>& orders() {
   static const std::vector<RankOrder> all = {LoadAdapter{7, "adapters/one", "digest"},
                                              LoadWeights{"weights/new"},
+                                             ReceiveWeights{"{\"vocab_size\": 96}"},
+                                             DescribeWeights{true},
+                                             DescribeWeights{false},
                                              ChooseWeights{true},
                                              ChooseWeights{false},
                                              SaveCache{"cache", "fp_1", "index", {{3, 1}, {}, {7}}},

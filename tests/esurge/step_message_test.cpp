@@ -163,7 +163,7 @@ TEST(StepMessage, SaysWhatIsOutOfBounds) {
   EXPECT_EQ(error_of([&] {
               decode_step(encode(StepReply{1, 2, ""}), bounds);
             }),
-            where + "it is 'easydel reply 1', and 'easydel step 2' is expected");
+            where + "it is 'easydel reply 2', and 'easydel step 2' is expected");
 }
 
 TEST(StepMessage, BeginsWithWhatRanksHaveInCommon) {

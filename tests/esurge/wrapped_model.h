@@ -12,7 +12,9 @@ namespace easydel::esurge {
 // Answers like the model inside; a test overrides forward().
 class WrappedModel : public models::Model {
  public:
-  explicit WrappedModel(std::shared_ptr<const models::Model> inner) : inner_(std::move(inner)) {}
+  explicit WrappedModel(std::shared_ptr<const models::Model> inner) : inner_(std::move(inner)) {
+    config_ = inner_->config();
+  }
   models::Outputs forward(const models::Inputs& inputs, nn::Pass& pass) const override {
     return inner_->forward(inputs, pass);
   }

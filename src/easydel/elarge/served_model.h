@@ -20,7 +20,8 @@ esurge::EngineSetup engine_setup(std::shared_ptr<const models::Model> model,
 std::shared_ptr<esurge::Engine> make_engine(esurge::EngineSetup setup, const Config& config);
 
 // The engine goes on with a model of the same shape, or with its own after its weights have changed (training): what it
-// knows finishes first, what comes waits. UserError as esurge::Engine::update_model_weights, and on several ranks.
+// knows finishes first, what comes waits. On several ranks the first one calls it with the whole of another model, of
+// which each rank gets its part from memory. UserError as esurge::Engine::update_model_weights.
 void update_model_weights(esurge::Engine& engine, std::shared_ptr<const models::Model> model, const Config& config);
 
 server::ServedModel served_model(std::shared_ptr<esurge::Engine> engine,

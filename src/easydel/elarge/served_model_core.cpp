@@ -109,7 +109,8 @@ std::shared_ptr<esurge::Engine> make_engine(esurge::EngineSetup setup, const Con
 
 void update_model_weights(esurge::Engine& engine, std::shared_ptr<const models::Model> model, const Config& config) {
   engine.update_model_weights([&]() -> esurge::NewWeights {
-    return {model, fingerprint(*model, formats_of(config)), {}};
+    return {.model = model,
+            .fingerprint_of = [&](const models::Model& own) { return fingerprint(own, formats_of(config)); }};
   });
 }
 

@@ -26,11 +26,11 @@ void StepEngine::Parts::run_one_by_one(Step& step) {
 
 void StepEngine::Parts::end_without_ranks() {
   lost = setup.ranks->lost();
+  due |= !live.empty();
   for (const auto& [id, request] : live) {
     fail(*request, lost);
     scheduler.abort(id);
   }
-  due = true;
 }
 
 // A pass that fails may leave a state between two tokens, so all tokens of the sequence are computed again. Its pages

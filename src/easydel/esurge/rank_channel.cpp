@@ -101,6 +101,8 @@ RankConnection& RankConnection::operator=(RankConnection&& other) noexcept {
   return *this;
 }
 
+void RankConnection::end() const { ::shutdown(socket_, SHUT_RDWR); }
+
 void RankConnection::send(std::string_view message, double seconds) const {
   const Deadline deadline(seconds);
   const uint64_t size = message.size();

@@ -28,6 +28,8 @@ class RankConnection {
   // The next message. UserError: the peer has ended, or nothing came within `seconds` (null: it waits), or it is larger
   // than `max_bytes`.
   std::string receive(std::optional<double> seconds, uint64_t max_bytes = uint64_t{1} << 30) const;
+  // From any thread: both ends find that the other one has ended.
+  void end() const;
 
  private:
   int socket_ = -1;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "easydel/base/document.h"
 #include "easydel/base/error.h"
 #include "easydel/esurge/adapter_files.h"
 #include "easydel/esurge/message_bytes.h"
@@ -14,8 +15,10 @@
 #include "easydel/esurge/prefix_cache_files.h"
 #include "easydel/esurge/rank_order.h"
 #include "easydel/esurge/step_message.h"
+#include "easydel/esurge/weight_sources.h"
 #include "easydel/models/adapters.h"
 #include "easydel/models/model.h"
+#include "easydel/models/spread_model.h"
 
 namespace easydel::esurge {
 namespace {
@@ -45,6 +48,8 @@ class Follower {
 
   void obey(const LoadAdapter& order);
   void obey(const LoadWeights& order);
+  void obey(const ReceiveWeights& order);
+  void obey(const DescribeWeights& order);
   void obey(const ChooseWeights& order);
   void obey(const SaveCache& order);
   void obey(const OpenCache& order);
@@ -53,7 +58,7 @@ class Follower {
     return {weights, runner_.facts().order, runner_.facts().cache_format, options_.place};
   }
 
-  std::shared_ptr<const models::Model> model_, new_model_;  // new_model_: that was read; null: none
+  std::shared_ptr<const models::Model> model_, new_model_;  // new_model_: that came; null: none
   const RankConnection& first_;
   const FollowerOptions& options_;
   ModelRunner runner_;
@@ -61,6 +66,7 @@ class Follower {
   std::unique_ptr<models::Adapters> adapters_;             // by their numbers; null: none was ever loaded
   std::map<uint64_t, std::shared_ptr<PooledText>> texts_;  // that are not done yet
   std::optional<StoredPrefixCache> cache_;                 // that was opened
+  std::string told_;                                       // what an order asks for
 };
 
 std::string adapter_name(uint64_t number) { return std::to_string(number); }
@@ -138,6 +144,17 @@ void Follower::obey(const LoadWeights& order) {
   new_model_ = std::move(read);
 }
 
+void Follower::obey(const ReceiveWeights& order) {
+  new_model_ = nullptr;
+  auto received = models::spread_from_first(*model_, parse_json(order.config, "config.json"), nullptr);
+  runner_.check_fits(*received);
+  new_model_ = std::move(received);
+}
+
+void Follower::obey(const DescribeWeights& order) {
+  told_ = weight_sources(new_model_ ? *new_model_ : *model_, order.contents);
+}
+
 void Follower::obey(const ChooseWeights& order) {
   if (const auto chosen = std::exchange(new_model_, nullptr); order.new_ones) {
     check(chosen != nullptr, "rank: no new weights were read");
@@ -189,7 +206,7 @@ void Follower::follow() {
       try {
         answer(0, [&] {
           std::visit([&](const auto& one) { obey(one); }, order);
-          return StepReply{};
+          return StepReply{.text = std::exchange(told_, {})};
         });
       } catch (const std::exception&) {
         // The first rank knows, and goes on without what was ordered.

@@ -58,20 +58,45 @@ void RankLeader::start(const StartMessage& message) {
   for (const RankConnection& other : others_) other.send(bytes, limits_.start_seconds);
 }
 
-std::string RankLeader::give(const RankOrder& order) {
+std::vector<StepReply> RankLeader::exchange(const RankOrder& order, const std::function<void()>& own) {
   refuse_if_lost();
   const std::string bytes = encode(order);
-  std::string problem;
+  std::vector<StepReply> out;
   try {
     for (const RankConnection& other : others_) other.send(bytes, limits_.step_seconds);
-    for (const RankConnection& other : others_) {
-      const StepReply reply = decode_reply(other.receive(limits_.start_seconds));
-      if (problem.empty() && !reply.error.empty()) problem = str(other.peer(), ": ", reply.error);
-    }
   } catch (const UserError& error) {
     lose(error.problem);
   }
-  return problem;
+  try {
+    if (own) own();
+  } catch (const UserError& error) {
+    fail_step(error.headline());
+  } catch (const std::exception& error) {
+    fail_step(error.what());
+  }
+  try {
+    for (const RankConnection& other : others_) out.push_back(decode_reply(other.receive(limits_.start_seconds)));
+  } catch (const UserError& error) {
+    lose(error.problem);
+  }
+  return out;
+}
+
+std::string RankLeader::give(const RankOrder& order, const std::function<void()>& own) {
+  const std::vector<StepReply> replies = exchange(order, own);
+  for (size_t i = 0; i < replies.size(); ++i)
+    if (!replies[i].error.empty()) return str(others_[i].peer(), ": ", replies[i].error);
+  return "";
+}
+
+std::vector<RankLeader::Answer> RankLeader::ask(const RankOrder& order, const std::function<void()>& own) {
+  std::vector<Answer> out;
+  for (StepReply& reply : exchange(order, own)) {
+    const std::string& rank = others_[out.size()].peer();
+    if (!reply.error.empty()) refuse("esurge", str(rank, ": ", reply.error));
+    out.push_back({rank, std::move(reply.text)});
+  }
+  return out;
 }
 
 void RankLeader::know_adapter(uint64_t number, std::weak_ptr<const void> adapter) {

@@ -46,9 +46,15 @@ class RankLeader {
   // bytes: as many as the rank with the least memory has, for each part. UserError: a rank computes another model.
   int64_t wait_for_ranks(const ModelFacts& own, int64_t free);
   void start(const StartMessage& message);
-  // Has all other ranks carry an order out, between steps. Returns what the first one that could not says: "rank 1:
-  // ..."; empty: all did. UserError: a rank is lost.
-  std::string give(const RankOrder& order);
+  // Has all other ranks carry an order out, between steps, while this one does `own`, its part of it. Returns what the
+  // first one that could not says: "rank 1: ..."; empty: all did. UserError: a rank is lost, or `own` failed, without
+  // which the others cannot go on.
+  std::string give(const RankOrder& order, const std::function<void()>& own = {});
+  struct Answer {
+    std::string rank, text;  // "rank 1", and what it says
+  };
+  // The same of an order that asks for something. UserError as well: a rank cannot say it.
+  std::vector<Answer> ask(const RankOrder& order, const std::function<void()>& own = {});
   // What the others keep as long as it lives here: an adapter that they were told to load, and a text that is pooled.
   void know_adapter(uint64_t number, std::weak_ptr<const void> adapter);
   void know_text(uint64_t number, std::weak_ptr<const void> text);
@@ -63,6 +69,7 @@ class RankLeader {
   [[noreturn]] void fail_step(const std::string& error);
 
  private:
+  std::vector<StepReply> exchange(const RankOrder& order, const std::function<void()>& own);
   [[noreturn]] void lose(const std::string& why, const std::string& remedy = {});
   void refuse_if_lost() const;
   using Known = std::map<uint64_t, std::weak_ptr<const void>>;

@@ -6,7 +6,7 @@
 namespace easydel::esurge {
 namespace {
 
-constexpr std::string_view order_kind = "easydel order 1";
+constexpr std::string_view order_kind = "easydel order 2";
 
 void write(MessageWriter& to, const LoadAdapter& order) {
   to.number(order.number);
@@ -21,6 +21,12 @@ void read(MessageReader& from, LoadAdapter& order) {
 
 void write(MessageWriter& to, const LoadWeights& order) { to.text(order.folder); }
 void read(MessageReader& from, LoadWeights& order) { order.folder = from.text(); }
+
+void write(MessageWriter& to, const ReceiveWeights& order) { to.text(order.config); }
+void read(MessageReader& from, ReceiveWeights& order) { order.config = from.text(); }
+
+void write(MessageWriter& to, const DescribeWeights& order) { to.number(int64_t(order.contents)); }
+void read(MessageReader& from, DescribeWeights& order) { order.contents = from.between(0, 1, "a flag") != 0; }
 
 void write(MessageWriter& to, const ChooseWeights& order) { to.number(int64_t(order.new_ones)); }
 void read(MessageReader& from, ChooseWeights& order) { order.new_ones = from.between(0, 1, "a flag") != 0; }

@@ -26,7 +26,20 @@ struct LoadWeights {
   bool operator==(const LoadWeights&) const = default;
 };
 
-// Steps go on with the weights that were read, or those are dropped.
+// Receives other weights from the first rank, which has them in memory, and keeps them beside the present ones. All
+// ranks carry it out together (models/spread_model.h). They answer after ChooseWeights.
+struct ReceiveWeights {
+  std::string config = {};  // of the new weights, JSON
+  bool operator==(const ReceiveWeights&) const = default;
+};
+
+// Answers with weight_sources() of the weights that LoadWeights has read, otherwise of the present ones.
+struct DescribeWeights {
+  bool contents = false;
+  bool operator==(const DescribeWeights&) const = default;
+};
+
+// Steps go on with the weights that were read or received, or those are dropped.
 struct ChooseWeights {
   bool new_ones = false;
   bool operator==(const ChooseWeights&) const = default;
@@ -54,7 +67,8 @@ struct PlaceCache {
   bool operator==(const PlaceCache&) const = default;
 };
 
-using RankOrder = std::variant<LoadAdapter, LoadWeights, ChooseWeights, SaveCache, OpenCache, PlaceCache>;
+using RankOrder = std::variant<LoadAdapter, LoadWeights, ReceiveWeights, DescribeWeights, ChooseWeights, SaveCache,
+                               OpenCache, PlaceCache>;
 std::string encode(const RankOrder& order);
 bool is_order(std::string_view bytes);
 RankOrder decode_order(std::string_view bytes);  // UserError: damaged bytes

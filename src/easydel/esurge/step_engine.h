@@ -47,9 +47,13 @@ struct EngineSetup {
 
 // What answers instead of the engine's model: one of the same shape and formats.
 struct NewWeights {
+  // On several ranks as the folder is loaded on the engine's mesh; without a folder whole, and not the present model:
+  // every rank gets its part of it.
   std::shared_ptr<const models::Model> model = nullptr;
   std::string fingerprint = {};
-  std::filesystem::path folder = {};  // on several ranks: that the others read them from
+  std::filesystem::path folder = {};  // that other ranks read them from; empty: they are in memory
+  // Names the model as this rank computes it, instead of `fingerprint`. Null: that does.
+  std::function<std::string(const models::Model& model)> fingerprint_of = {};
 };
 // What becomes of requests that are known when weights change.
 enum class KnownRequests : uint8_t { finish, abort };

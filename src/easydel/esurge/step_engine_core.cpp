@@ -8,6 +8,7 @@
 #include "easydel/base/log.h"
 #include "easydel/esurge/prefix_cache_files.h"
 #include "easydel/esurge/step_engine_parts.h"
+#include "easydel/esurge/weight_sources.h"
 #include "easydel/models/model.h"
 #include "easydel/models/pass_dependence.h"
 
@@ -52,12 +53,11 @@ EngineOptions options_of(const EngineSetup& setup, ModelRunner& runner, const Dr
   }
   options.scheduler.restart_length = facts.restart_length;
   options.scheduler.turning_length = facts.turning_length;
-  if (setup.pools_only) {
-    if (setup.ranks) runner.reserve(options.budget);
-    return options;
-  }
-  setup.model->head();
+  if (setup.pools_only && !setup.ranks) return options;
+  if (!setup.pools_only) setup.model->head();
   runner.reserve(options.budget);
+  if (setup.ranks) refuse_other_weights(*setup.ranks, *setup.model);
+  if (setup.pools_only) return options;
   // Where pages are given, a run is to be the same on every machine.
   if (!setup.config.max_num_batched_tokens && !setup.pages)
     measure_step_tokens(options, [&](int64_t tokens) { return runner.seconds_of_prompt(tokens); });
@@ -244,58 +244,6 @@ void StepEngine::Parts::abort_all() {
 void StepEngine::abort_all() {
   const std::lock_guard lock(parts_->mutex);
   parts_->abort_all();
-}
-
-void StepEngine::await_new_weights(KnownRequests known) {
-  Parts& p = *parts_;
-  const std::lock_guard lock(p.mutex);
-  if (known == KnownRequests::abort)
-    p.abort_all();
-  else if (p.paused && !p.live.empty())
-    refuse("model",
-           str("the engine is paused, so its ", p.live.size(), " requests never finish with the present weights"),
-           "resume it, or abort them");
-  p.scheduler.await_new_weights();
-}
-
-bool StepEngine::has_left_weights() const {
-  const std::lock_guard lock(parts_->mutex);
-  return parts_->scheduler.has_left_weights();
-}
-
-void StepEngine::Parts::use_on_all_ranks(const NewWeights& weights) {
-  if (!setup.ranks) return runner.use(*weights.model);
-  if (weights.folder.empty())
-    refuse("model", "new weights from memory for an engine on several ranks are not built yet", "give a folder");
-  runner.check_fits(*weights.model);
-  const std::string why = setup.ranks->give(LoadWeights{weights.folder.string()});
-  setup.ranks->give(ChooseWeights{why.empty()});
-  if (!why.empty())
-    refuse("model", "not all ranks can read the new weights: " + why,
-           "every rank reads the folder itself: give all of them the same one");
-  runner.use(*weights.model);
-}
-
-void StepEngine::take_new_weights(const std::function<NewWeights()>& make) {
-  Parts& p = *parts_;
-  NewWeights weights;
-  try {
-    weights = make();
-    if (weights.model != p.setup.model) p.refuse_adapters();
-    p.use_on_all_ranks(weights);
-  } catch (...) {
-    const std::lock_guard lock(p.mutex);
-    p.scheduler.take_new_weights(true);
-    throw;
-  }
-  const std::lock_guard lock(p.mutex);
-  p.scheduler.take_new_weights(false);
-  if (weights.model != p.setup.model) p.adapters.reset();
-  p.setup.model = std::move(weights.model);
-  p.setup.fingerprint = p.info.fingerprint = std::move(weights.fingerprint);
-  for (const auto& [id, request] : p.live) request->fingerprint = p.info.fingerprint;
-  if (!p.setup.config.silent_mode)
-    log::info("esurge: new weights", p.info.fingerprint.empty() ? "" : ", fingerprint ", p.info.fingerprint);
 }
 
 void StepEngine::pause() {

@@ -113,8 +113,12 @@ struct StepEngine::Parts {
   // Has the other ranks load it. UserError: one of them cannot; then none has it.
   void load_on_ranks(const models::Adapters::Loaded& loaded, const std::filesystem::path& folder,
                      const std::string& digest) const;
-  // The same of weights, which they answer with if this rank can, too. UserError: they keep the present ones.
-  void use_on_all_ranks(const NewWeights& weights);
+  // The same of weights, which they answer with if this rank can, too; from memory `weights` gets this rank's part of
+  // them. UserError: they keep the present ones.
+  void use_on_all_ranks(NewWeights& weights);
+  // Have the other ranks get weights. Return why one of them cannot have the same; empty: all have.
+  std::string read_on_ranks(const NewWeights& weights) const;
+  std::string send_to_ranks(NewWeights& weights) const;
   struct AdapterText {
     std::shared_ptr<const text::Tokenizer> tokenizer;
     std::shared_ptr<const RequestPreparer> preparer;

@@ -10,7 +10,7 @@
 namespace easydel::esurge {
 namespace {
 
-constexpr std::string_view start_kind = "easydel start 2", step_kind = "easydel step 2", reply_kind = "easydel reply 1",
+constexpr std::string_view start_kind = "easydel start 2", step_kind = "easydel step 2", reply_kind = "easydel reply 2",
                            rows_kind = "easydel rows 2";
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 
@@ -235,6 +235,7 @@ std::string encode(const StepReply& reply) {
   to.number(reply.number);
   to.number(reply.digest);
   to.text(reply.error);
+  to.text(reply.text);
   return to.finish();
 }
 
@@ -244,6 +245,7 @@ StepReply decode_reply(std::string_view bytes) {
   out.number = from.between(0, unlimited, "a step's number");
   out.digest = from.number<uint64_t>();
   out.error = from.text();
+  out.text = from.text();
   from.finish();
   return out;
 }

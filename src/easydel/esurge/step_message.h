@@ -63,6 +63,7 @@ struct StepReply {
   int64_t number = 0;
   uint64_t digest = 0;     // of the scores that tokens are drawn from
   std::string error = {};  // the rank failed, and ends
+  std::string text = {};   // what an order asks for
 };
 std::string encode(const StepReply& reply);
 StepReply decode_reply(std::string_view bytes);  // UserError: damaged bytes
