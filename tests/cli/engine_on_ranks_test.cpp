@@ -11,6 +11,7 @@
 #include "easydel/base/error.h"
 #include "easydel/esurge/rank_channel.h"
 #include "server/client.h"
+#include "support/changed_weights.h"
 #include "support/data.h"
 
 namespace easydel {
@@ -24,9 +25,9 @@ using test::story_model;
 
 const test::RunOptions one_thread = {.environment = {{"OMP_NUM_THREADS", "1"}, {"OMP_WAIT_POLICY", "PASSIVE"}}};
 
-std::vector<std::string> generate(std::vector<std::string> words) {
-  words.insert(words.end(), {"generate", story_model(), "-p", "Once upon a time", "-n", "16", "-t", "0", "--no-echo",
-                             "--dtype", "fp32", "--engine", "esurge"});
+std::vector<std::string> generate(std::vector<std::string> words, const std::string& model = story_model()) {
+  words.insert(words.end(), {"generate", model, "-p", "Once upon a time", "-n", "16", "-t", "0", "--no-echo", "--dtype",
+                             "fp32", "--engine", "esurge"});
   return words;
 }
 
@@ -62,24 +63,42 @@ std::string with_key(const std::string& path, const std::string& body) {
   return test::replaced(plain, mark, "\r\nAuthorization: Bearer an-admin-key-for-tests" + mark);
 }
 
+const std::string changed = "model.layers.1.mlp.up_proj.weight";
+
+// The text of one process.
+std::string text_of(const std::string& model, const std::string& adapter = "") {
+  std::vector<std::string> words = generate({}, model);
+  if (!adapter.empty()) words.insert(words.end(), {"--adapter", adapter});
+  const test::Ran ran = test::run_program(words, one_thread);
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  return ran.out;
+}
+
+// A server's text for the same; its whole response if it is an error.
+std::string completed(int64_t port, const std::string& model) {
+  RawClient client(port, with_key("/v1/completions",
+                                  R"({"prompt": "Once upon a time", "temperature": 0, "model": ")" + model + "\"}"));
+  const std::string response = client.response();
+  const Value answer = parse_json(body_of(response));
+  return answer.find("choices") ? answer.find("choices")->items[0].find("text")->scalar + "\n" : response;
+}
+
+void expect_posted(int64_t port, const std::string& path, const std::string& body, int status = 200) {
+  const std::string response = RawClient(port, with_key(path, body)).response();
+  EXPECT_TRUE(response.starts_with(str("HTTP/1.1 ", status))) << response;
+}
+
 // While it runs two ranks load adapters and other weights, and keep the prefix cache for the next server.
 TEST(EngineOnRanks, ServesAdaptersAndNewWeightsAndKeepsThePrefixCache) {
   test::TemporaryFolder folder;
   test::write_story_adapter(folder / "adapters/loud", 0.8f);
   test::fs::create_directories(folder / "weights/empty");
-  test::fs::copy(story_model(), folder / "weights/same", test::fs::copy_options::recursive);
-  std::vector<std::string> by_adapter = generate({});
-  by_adapter.insert(by_adapter.end(), {"--adapter", (folder / "adapters/loud").string()});
-  const test::Ran plain = test::run_program(generate({}), one_thread), loud = test::run_program(by_adapter, one_thread);
-  ASSERT_EQ(loud.status, 0) << loud.err;
-  ASSERT_NE(plain.out, loud.out);
-  const auto completion = [](int64_t port, const std::string& model) {
-    RawClient client(port, with_key("/v1/completions",
-                                    R"({"prompt": "Once upon a time", "temperature": 0, "model": ")" + model + "\"}"));
-    const std::string response = client.response();
-    const Value answer = parse_json(body_of(response));
-    return answer.find("choices") ? answer.find("choices")->items[0].find("text")->scalar + "\n" : response;
-  };
+  test::copy_with_changed_weights(story_model(), folder / "weights/other", changed);
+  test::copy_with_changed_weights(story_model(), folder / "weights/same", "");
+  const std::string plain = text_of(story_model()), loud = text_of(story_model(), (folder / "adapters/loud").string()),
+                    other = text_of((folder / "weights/other").string());
+  ASSERT_NE(plain, loud);
+  ASSERT_NE(plain, other);
   for (const bool again : {false, true}) {
     SCOPED_TRACE(again);
     ServeProcess server({"--nproc", "2", "serve", story_model(), "--port", "0", "--dtype", "fp32", "--adapters-dir",
@@ -89,21 +108,107 @@ TEST(EngineOnRanks, ServesAdaptersAndNewWeightsAndKeepsThePrefixCache) {
     const int64_t port = server.port();
     ASSERT_TRUE(server.is_ready()) << server.log();
     EXPECT_EQ(server.log().find("pages of the prefix cache") != std::string::npos, again) << server.log();
-    EXPECT_EQ(completion(port, "stories260K-chat"), plain.out);
-    const auto sent = [&](const std::string& request) { return RawClient(port, request).response(); };
-    const std::string loaded = sent(with_key("/v1/load_lora_adapter", R"({"lora_name": "one", "lora_path": "loud"})"));
-    EXPECT_TRUE(loaded.starts_with("HTTP/1.1 200")) << loaded;
-    EXPECT_EQ(completion(port, "one"), loud.out);
-    const std::string refused = sent(with_key("/v1/admin/weights", R"({"path": "empty"})"));
-    EXPECT_TRUE(refused.starts_with("HTTP/1.1 400")) << refused;
-    EXPECT_TRUE(sent(with_key("/v1/unload_lora_adapter", R"({"lora_name": "one"})")).starts_with("HTTP/1.1 200"));
-    const std::string changed = sent(with_key("/v1/admin/weights", R"({"path": "same"})"));
-    EXPECT_TRUE(changed.starts_with("HTTP/1.1 200")) << changed;
-    EXPECT_EQ(completion(port, "stories260K-chat"), plain.out);
+    EXPECT_EQ(completed(port, "stories260K-chat"), plain);
+    expect_posted(port, "/v1/load_lora_adapter", R"({"lora_name": "one", "lora_path": "loud"})");
+    EXPECT_EQ(completed(port, "one"), loud);
+    expect_posted(port, "/v1/admin/weights", R"({"path": "empty"})", 400);
+    EXPECT_EQ(completed(port, "stories260K-chat"), plain);
+    expect_posted(port, "/v1/unload_lora_adapter", R"({"lora_name": "one"})");
+    expect_posted(port, "/v1/admin/weights", R"({"path": "other"})");
+    EXPECT_EQ(completed(port, "stories260K-chat"), other);
+    expect_posted(port, "/v1/admin/weights", R"({"path": "same"})");
+    EXPECT_EQ(completed(port, "stories260K-chat"), plain);
     server.signal(SIGTERM);
     EXPECT_EQ(server.wait(), 0) << server.log();
     EXPECT_TRUE(test::fs::exists(folder / "cache/rank-1/manifest.json"));
   }
+}
+
+// Each model has an engine of its own on the ranks, with adapters and weights of its own.
+TEST(EngineOnRanks, ServesSeveralModels) {
+  test::TemporaryFolder folder;
+  test::write_story_adapter(folder / "adapters/loud", 0.8f);
+  test::copy_with_changed_weights(story_model(), folder / "weights/other", changed);
+  const std::string other = (folder / "weights/other").string(), loud = (folder / "adapters/loud").string();
+  const std::string plain_text = text_of(story_model()), other_text = text_of(other), loud_text = text_of(other, loud);
+  ASSERT_NE(plain_text, other_text);
+  ASSERT_NE(loud_text, other_text);
+  for (const char* const dims : {"[1, 1, 1, 2, 1]", "[2, 1, 1, 1, 1]"}) {
+    SCOPED_TRACE(dims);
+    ServeProcess server({"--nproc",
+                         "2",
+                         "serve",
+                         "--model",
+                         "one=" + story_model(),
+                         "--model",
+                         "two=" + other,
+                         "--port",
+                         "0",
+                         "--dtype",
+                         "fp32",
+                         "--adapters-dir",
+                         (folder / "adapters").string(),
+                         "--weights-dir",
+                         (folder / "weights").string(),
+                         "--admin-key",
+                         "an-admin-key-for-tests",
+                         "--set",
+                         std::string("esurge.sharding_axis_dims=") + dims,
+                         "--set",
+                         "models.two.esurge.sharding_axis_dims=[1, 1, 1, 2, 1]"});
+    const int64_t port = server.port();
+    ASSERT_TRUE(server.is_ready()) << server.log();
+    std::vector<std::future<std::string>> texts;
+    for (int i = 0; i < 12; ++i)
+      texts.push_back(std::async(std::launch::async, [&, i] { return completed(port, i % 2 == 0 ? "one" : "two"); }));
+    for (size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(texts[i].get(), i % 2 == 0 ? plain_text : other_text);
+    expect_posted(port, "/v1/load_lora_adapter",
+                  R"({"lora_name": "loud", "lora_path": "loud", "base_model_name": "two"})");
+    EXPECT_EQ(completed(port, "loud"), loud_text);
+    EXPECT_EQ(completed(port, "one"), plain_text);
+    expect_posted(port, "/v1/admin/weights", R"({"path": "other", "model": "one"})");
+    EXPECT_EQ(completed(port, "one"), other_text);
+    EXPECT_EQ(completed(port, "two"), other_text);
+    server.signal(SIGTERM);
+    EXPECT_EQ(server.wait(), 0) << server.log();
+  }
+}
+
+TEST(EngineOnRanks, ARankThatIsKilledEndsTheAnswersOfAllModels) {
+  ServeProcess server({"--nproc", "2", "serve", "--model", "one=" + story_model(), "--model", "two=" + story_model(),
+                       "--port", "0", "--dtype", "fp32"});
+  const int64_t port = server.port();
+  ASSERT_TRUE(server.is_ready()) << server.log();
+  const std::vector<pid_t> ranks = server.children();
+  ASSERT_EQ(ranks.size(), 2u);
+  const auto asked = [](const std::string& model) {
+    return posted("/v1/completions", R"({"prompt": "Once", "max_tokens": 400, "ignore_eos": true, "stream": true,
+                                         "model": ")" +
+                                         model + "\"}");
+  };
+  RawClient one(port, asked("one")), two(port, asked("two"));
+  one.until("\r\n\r\n"), two.until("\r\n\r\n");
+  ::kill(ranks[1], SIGKILL);
+  for (RawClient* const stream : {&one, &two}) {
+    const std::string rest = stream->chunks();
+    EXPECT_NE(rest.find("\"error\""), std::string::npos) << rest;
+    EXPECT_FALSE(rest.ends_with("(cut off)")) << rest;
+  }
+  EXPECT_EQ(server.wait(), 128 + SIGKILL);
+}
+
+TEST(EngineOnRanks, RefusesLayoutsOfOtherModelsThatAreNotBuilt) {
+  const test::Ran ran =
+      test::run_program({"--nproc", "2", "serve", "--model", "one=" + story_model(), "--model", "two=" + story_model(),
+                         "--set", "models.two.esurge.sharding_axis_dims=[1, 2, 1, 1, 1]"},
+                        one_thread);
+  EXPECT_EQ(ran.status, 2);
+  // Both ranks say it, and the first one that ends is the one that is heard.
+  const std::string said = test::replaced(ran.err, "[rank 1] ", "");
+  EXPECT_EQ(said.substr(0, said.find("easydel: rank")),
+            "--set models.two.esurge.sharding_axis_dims=[1, 2, 1, 1, 1]: "
+            "actions[0].serve.models.two.esurge.sharding_axis_dims: axis fsdp has 2 ranks, which is not built yet for "
+            "the engine\n    set fsdp to 1; dp and tp are built\n1 problem in easydel serve; nothing was run.\n");
 }
 
 TEST(EngineOnRanks, ServesEmbeddings) {

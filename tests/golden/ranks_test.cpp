@@ -6,7 +6,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <sstream>
+#include <tuple>
 
+#include "cli/serve_process.h"
 #include "easydel/base/document.h"
 #include "support/data.h"
 
@@ -82,19 +84,63 @@ TEST(Ranks, TwoTrainAndGenerateAsOneDoes) {
   }
 }
 
+// The text of a folder, by the engine on two ranks in this layout.
+std::string text_of(const std::string& model, const std::string& dims) {
+  const auto ran =
+      test::run_program({"--nproc", "2", "generate", model, "-p", "The old prince", "-n", "12", "-t", "0", "--dtype",
+                         "fp32", "--engine", "esurge", "--set", "esurge.sharding_axis_dims=" + dims},
+                        alone);
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  return generated(ran.out);
+}
+
+const std::string by_data = "[2, 1, 1, 1, 1]", by_tensor = "[1, 1, 1, 2, 1]", sharded = "[1, 2, 1, 1, 1]";
+
 // The engine's ranks have a layout of their own: weights that were trained in another one are laid out anew.
 TEST(Ranks, TheEngineGeneratesAfterTrainingAsOneDoes) {
   const TemporaryFolder folder;
-  const std::string engine = "actions[1].generate.engine=esurge";
-  const auto run = [&](const std::string& name, const std::string& dims, std::vector<std::string> words) {
-    words.insert(words.end(), {"elarge", write_run(folder, name, dims, 2).string(), "--set", engine});
+  const auto run = [&](const std::string& name, const std::string& dims, std::vector<std::string> words,
+                       const std::string& engine = by_tensor) {
+    words.insert(words.end(),
+                 {"elarge", write_run(folder, name, dims, 2).string(), "--set", "actions[1].generate.engine=esurge"});
+    if (name != "one") words.insert(words.end(), {"--set", "esurge.sharding_axis_dims=" + engine});
     const auto ran = test::run_program(words, alone);
     EXPECT_EQ(ran.status, 0) << ran.err;
     return generated(ran.out);
   };
   const std::string one = run("one", "[1, -1, 1, 1, 1]", {});
-  EXPECT_EQ(run("fsdp", "[1, 2, 1, 1, 1]", {"--nproc", "2"}), one);
-  EXPECT_EQ(run("tp", "[1, 1, 1, 2, 1]", {"--nproc", "2"}), one);
+  EXPECT_EQ(run("fsdp", sharded, {"--nproc", "2"}), one);
+  EXPECT_EQ(run("fsdp_by_data", sharded, {"--nproc", "2"}, by_data), one);
+  EXPECT_EQ(run("tp", by_tensor, {"--nproc", "2"}), one);
+  EXPECT_EQ(run("dp", by_data, {"--nproc", "2"}), one);
+  EXPECT_EQ(text_of((folder / "fsdp/run-2").string(), by_tensor), one);
+}
+
+// The run serves what it has trained, from memory.
+TEST(Ranks, ServeWhatTheyHaveTrained) {
+  const TemporaryFolder folder;
+  const std::string untrained = text_of(test::test_data("models/stories260K-hf").string(), by_tensor);
+  for (const auto& [name, dims, engine] :
+       {std::tuple("fsdp", sharded, by_tensor), std::tuple("tp", by_tensor, by_data)}) {
+    SCOPED_TRACE(name);
+    const fs::path file = write_run(folder, name, dims, 2);
+    const std::string run = test::read_file(file);
+    test::write_file(file, run.substr(0, run.find("  - generate")) + "  - serve: {host: 127.0.0.1, port: 0}\n");
+    test::ServeProcess server(
+        {"--nproc", "2", "elarge", file.string(), "--set", "esurge.sharding_axis_dims=" + engine});
+    const int64_t port = server.port();
+    ASSERT_TRUE(server.is_ready()) << server.log();
+    test::RawClient client(
+        port, test::posted("/v1/completions", R"({"prompt": "The old prince", "temperature": 0, "max_tokens": 12})"));
+    const std::string response = client.response();
+    const Value answer = parse_json(test::body_of(response));
+    ASSERT_TRUE(answer.find("choices")) << response;
+    const std::string text = "The old prince" + answer.find("choices")->items[0].find("text")->scalar + "\n";
+    EXPECT_EQ(text, text_of((folder / name / "run-2").string(), engine));
+    EXPECT_NE(text, untrained);
+    server.signal(SIGTERM);
+    EXPECT_EQ(server.wait(), 0) << server.log();
+  }
 }
 
 // What a run's adapters learned is merged into the engine's weights.

@@ -48,6 +48,7 @@ namespace easydel::elarge {
 // Where results go (standard output of the program).
 using Output = std::function<void(std::string_view)>;
 
+class EngineFollower;  // elarge/engine_followers.h
 struct Generated;
 
 struct GenerateRequest {
@@ -134,9 +135,13 @@ class Session {
   // The model behind an engine as above, as the server takes it. `memory_share`: the part of the memory that the
   // section `esurge` allows that this engine may have, above 0 and at most 1.
   virtual server::ServedModel build_served_model(double memory_share) = 0;
-  // On a rank other than the first: computes with the first one's engine until that ends. Signals that end a run are
-  // left to the first rank meanwhile. UserError: the engine's ranks cannot go on.
-  virtual void follow_engine() = 0;
+  // Loads the model of such an engine now. Collective.
+  virtual void prepare_engine() = 0;
+  // On a rank other than the first, while that makes such an engine: connects with it. The session must outlive what it
+  // returns. Collective.
+  virtual std::unique_ptr<EngineFollower> join_engine() = 0;
+  // A session for another model on the same ranks, which does not train. It may outlive this one.
+  virtual std::unique_ptr<Session> open_beside(const Config& config) = 0;
   virtual TrainerOutput train(const Output& out) = 0;  // throws Interrupted
   virtual std::vector<Generated> generate(const GenerateRequest& request) = 0;
   // Answers requests to score and to generate, each a line of JSON (docs/evaluation.md); a request that fails has an

@@ -1,12 +1,14 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
 #include "easydel/base/error_document.h"
+#include "easydel/base/free_memory.h"
 #include "easydel/elarge/divided_lines.h"
 
 namespace easydel::elarge {
@@ -104,6 +106,24 @@ void answer_divided(const collective::Team& team, const std::vector<std::string>
     for (size_t i = 0; i + 1 < given.size(); i += 2)
       if (const auto line = size_t(given[i].as_int().value()); !is_own[line]) on_answer(line, given[i + 1].scalar);
   }
+}
+
+generation::RankExchange state_exchange(const collective::Team& team) {
+  if (team.size() == 1) return nullptr;
+  return [&team](generation::RankState own) {
+    const Tensor state = at::full({1}, int64_t(own), at::kLong);
+    team.all().all_reduce(state, collective::Reduce::max);
+    return generation::RankState(state.item<int64_t>());
+  };
+}
+
+int64_t common_cache_bytes(const collective::Team& team, double share) {
+  if (team.size() == 1) return 0;
+  const auto memory = free_memory();
+  const double own = share / double(team.size());
+  const Tensor most = at::full({1}, memory ? -int64_t(own * double(memory->bytes)) : -(int64_t{1} << 30), at::kLong);
+  team.all().all_reduce(most, collective::Reduce::max);
+  return std::max<int64_t>(1, -most.item<int64_t>());
 }
 
 }  // namespace easydel::elarge

@@ -7,6 +7,7 @@
 
 #include "easydel/collective/team.h"
 #include "easydel/elarge/elarge.h"
+#include "easydel/elarge/engine_followers.h"
 #include "easydel/esurge/connect_ranks.h"
 #include "easydel/models/model.h"
 
@@ -22,11 +23,10 @@ class EngineRanks {
   // is called once. Collective. UserError: the model neither generates nor embeds or classifies texts, or engine_mesh()
   // refuses.
   std::shared_ptr<models::Model> model(const std::shared_ptr<models::Model>& held, const Load& load);
-  // On the first rank: connects the others. They call follow().
+  // On the first rank: connects the others. They call join().
   std::shared_ptr<esurge::RankLeader> lead();
-  // On the others: computes what the first rank's engine asks for, until it ends, and loads the adapters and weights
-  // that it names. Signals that end a run are left to the first rank meanwhile.
-  void follow();
+  // On the others; this must outlive what it returns.
+  std::unique_ptr<EngineFollower> join();
 
  private:
   const Config& config_;

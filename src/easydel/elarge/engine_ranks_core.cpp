@@ -1,32 +1,32 @@
 #include "easydel/elarge/engine_ranks.h"
 
 #include <algorithm>
-#include <array>
-#include <csignal>
+#include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/elarge/engine_mesh.h"
 #include "easydel/elarge/load_options.h"
 #include "easydel/elarge/served_model.h"
 #include "easydel/nn/parameter.h"
+#include "easydel/tensor/threads.h"
 
 namespace easydel::elarge {
 namespace {
 
-// While it lives, signals that end a run have no effect.
-class IgnoredSignals {
+class FollowerOnRank final : public EngineFollower {
  public:
-  IgnoredSignals() {
-    for (size_t i = 0; i < signals.size(); ++i) before_[i] = std::signal(signals[i], SIG_IGN);
+  FollowerOnRank(std::shared_ptr<const models::Model> model, esurge::RankEnd end)
+      : model_(std::move(model)), end_(std::move(end)) {}
+  void follow() override {
+    tensor::set_threads(threads_);
+    esurge::follow_steps(model_, *end_.connection, end_.follower);
   }
-  ~IgnoredSignals() {
-    for (size_t i = 0; i < signals.size(); ++i) std::signal(signals[i], before_[i]);
-  }
-  IgnoredSignals(const IgnoredSignals&) = delete;
+  void stop() override { end_.connection->end(); }
 
  private:
-  static constexpr std::array signals = {SIGINT, SIGTERM, SIGHUP};
-  std::array<void (*)(int), signals.size()> before_ = {};
+  const std::shared_ptr<const models::Model> model_;
+  const esurge::RankEnd end_;
+  const int threads_ = tensor::threads();
 };
 
 // Data parts compute different sequences, or none, in a step: nothing may be exchanged between them.
@@ -47,7 +47,12 @@ EngineRanks::EngineRanks(const Config& config, std::shared_ptr<const collective:
     : config_(config), team_(std::move(team)) {}
 
 std::shared_ptr<models::Model> EngineRanks::model(const std::shared_ptr<models::Model>& held, const Load& load) {
-  if (!own_) own_ = team_->on_mesh(engine_mesh(config_, team_->size()), config_.esurge.distributed_step_timeout_s);
+  if (!own_) {
+    own_ = team_->on_mesh(engine_mesh(config_, team_->size()), config_.esurge.distributed_step_timeout_s);
+    // Ranks make groups in one order, which engines that run at the same time would not keep.
+    for (const std::string& axis : own_->mesh().names()) own_->group({axis});
+    own_->all();
+  }
   if (held)
     model_ = models::lay_out_anew(*held, own_, config_.sharding.rules()), loaded_ = false;
   else if (!loaded_)
@@ -61,15 +66,14 @@ std::shared_ptr<esurge::RankLeader> EngineRanks::lead() {
   return esurge::connect_ranks(*team_, own_->mesh(), config_.esurge, mesh::read_world()).leader;
 }
 
-void EngineRanks::follow() {
-  const IgnoredSignals ignored;
+std::unique_ptr<EngineFollower> EngineRanks::join() {
   esurge::RankEnd end = esurge::connect_ranks(*team_, own_->mesh(), config_.esurge, mesh::read_world());
   end.follower.load_model = [this](const std::filesystem::path& folder) {
     auto out = models::load_model(folder, load_options(config_, config_.model, "model", false, own_));
     check_parts(*out, config_.esurge.data_parallelism_axis);
     return out;
   };
-  esurge::follow_steps(model_, *end.connection, end.follower);
+  return std::make_unique<FollowerOnRank>(model_, std::move(end));
 }
 
 }  // namespace easydel::elarge

@@ -7,6 +7,7 @@
 #include "easydel/base/files.h"
 #include "easydel/elarge/actions.h"
 #include "easydel/elarge/core.h"
+#include "easydel/elarge/engine_followers.h"
 #include "easydel/elarge/engine_mesh.h"
 #include "easydel/elarge/other_models.h"
 #include "easydel/elarge/served_name.h"
@@ -29,30 +30,48 @@ server::ServeConfig read_again(const Run& run, const Action& action) {
   return *static_cast<const server::ServeConfig*>(at->parameters.get());
 }
 
-// A session for each of the other models, with its weights in memory.
-std::vector<std::shared_ptr<Session>> open_others(const Run& run, const Action& action,
-                                                  const server::ServeConfig& config) {
+// A session for each of the other models, with its weights in memory. On every rank.
+std::vector<std::unique_ptr<Session>> open_others(Running& running, const Action& action) {
+  const Run& run = running.run;
+  const auto& config = *static_cast<const server::ServeConfig*>(action.parameters.get());
   config::Problems problems(run.file);
   const std::vector<OtherModel> models = other_models(run.config, config.models, action.path + ".models", problems);
   problems.throw_if_any();
-  std::vector<std::shared_ptr<Session>> out;
+  std::vector<std::unique_ptr<Session>> out;
   for (const OtherModel& model : models) {
-    out.push_back(core().open(model.config, false));
-    out.back()->build_model();
+    out.push_back(running.session().open_beside(model.config));
+    out.back()->prepare_engine();
   }
   return out;
+}
+
+// On a rank other than the first. Engines are joined in the order in which that one makes them.
+void follow(Running& running, const Action& action) {
+  const std::vector<std::unique_ptr<Session>> others = open_others(running, action);
+  EngineFollowers engines;
+  engines.add(running.session().join_engine());
+  for (const auto& other : others) engines.add(other->join_engine());
+  engines.wait();
+}
+
+// What it refuses of the ranks of a model besides the run's own, if the model has that key; otherwise the run says it.
+void check_ranks_of(const OtherModel& model, const std::string& path, int64_t ranks, config::Problems& problems) {
+  config::Problems found("");
+  check_engine_ranks(model.config, ranks, found);
+  for (const config::Problem& problem : found.sorted())
+    if (const std::string own = path + "." + problem.path; problems.given(own))
+      problems.add(own, problem.what, problem.remedy);
 }
 
 }  // namespace
 
 void run_serve(Running& running, const Action& action) {
-  if (!running.leads()) return running.session().follow_engine();
+  if (!running.leads()) return follow(running, action);
   server::Server server(*static_cast<const server::ServeConfig*>(action.parameters.get()));
   server.start();
   running.print(str("listening on ", server.address(), "\n"));
   const Run& run = running.run;
-  const auto& config = *static_cast<const server::ServeConfig*>(action.parameters.get());
-  const std::vector<std::shared_ptr<Session>> others = open_others(run, action, config);
+  const std::vector<std::unique_ptr<Session>> others = open_others(running, action);
   // All weights are in memory before the first engine asks how much is free.
   const double memory_share = 1 / double(1 + others.size());
   server.add(running.session().build_served_model(memory_share));
@@ -78,6 +97,7 @@ void check_serve(const Run& run, const Action& action, config::Problems& problem
       problems.add(path, "is the name of the run's own model", "give it another name, or set esurge.esurge_name");
     if (model.config.esurge.tool_parser != run.config.esurge.tool_parser)
       check_parser(model.config.esurge.tool_parser, path + ".esurge");
+    check_ranks_of(model, path, run.ranks, problems);
     if (!problems.any_at(path)) check_served_model(model.config, path, problems);
   }
   if (config.adapters_dir && !files::is_folder(*config.adapters_dir))
@@ -87,8 +107,6 @@ void check_serve(const Run& run, const Action& action, config::Problems& problem
     problems.add(action.path + ".weights_dir", "'" + *config.weights_dir + "' is not a folder",
                  "make it, or leave the key out");
   check_engine_ranks(run.config, run.ranks, problems);
-  if (run.ranks > 1 && !config.models.is_null())
-    problems.add(models, "several models on several ranks are not built yet", "serve one model, or use one process");
 }
 
 }  // namespace easydel::elarge

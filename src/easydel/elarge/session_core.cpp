@@ -1,7 +1,5 @@
 #include "easydel/elarge/session_core.h"
 
-#include <ATen/ops/full.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <future>
@@ -9,7 +7,6 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
-#include "easydel/base/free_memory.h"
 #include "easydel/base/log.h"
 #include "easydel/elarge/adapter_config.h"
 #include "easydel/elarge/divided_lines.h"
@@ -45,16 +42,12 @@ class TorchSession final : public Session {
     const mesh::World world = mesh::read_world();
     if (world.size > 1) team_ = collective::Team::join(world, mesh_of(config, world.size));
   }
+  // Not to train.
+  TorchSession(const Config& config, std::shared_ptr<const collective::Team> team)
+      : config_(config), trains_(false), team_(std::move(team)) {}
 
   std::shared_ptr<models::Model> build_model() override {
-    if (!tokenizer_ && !loading_.valid()) {
-      // A local tokenizer is read while the model is loaded; its errors are reported when it is used.
-      const bool own = !config_.model.tokenizer && files::is_folder(config_.model.name_or_path);
-      const std::string name = own ? tokenizer_folder().string() : config_.model.tokenizer.value_or("");
-      if (files::is_folder(name))
-        loading_ = std::async(std::launch::async, &text::Tokenizer::load, name,
-                              read_chat_template(config_.model, "model"), added_tokens(config_, trains_));
-    }
+    read_tokenizer_ahead();
     return model();
   }
   std::shared_ptr<const text::Tokenizer> build_tokenizer() override { return tokenizer(); }
@@ -120,9 +113,18 @@ class TorchSession final : public Session {
     return served_model(make_engine(std::move(setup), config), tokenizer, *model, config);
   }
 
-  void follow_engine() override {
+  void prepare_engine() override {
+    read_tokenizer_ahead();
     engine_model();
-    ranks_->follow();
+  }
+
+  std::unique_ptr<EngineFollower> join_engine() override {
+    engine_model();
+    return ranks_->join();
+  }
+
+  std::unique_ptr<Session> open_beside(const Config& config) override {
+    return std::make_unique<TorchSession>(config, team_);
   }
 
   TrainerOutput train(const Output& out) override {
@@ -225,8 +227,8 @@ class TorchSession final : public Session {
                                tokenizer_if_any(),
                                [this](const std::vector<generation::Request>& requests,
                                       const GenerateRequest& request) { return generate_by_engine(request, requests); },
-                               rank_exchange(),
-                               cache_bytes(),
+                               state_exchange(*team_),
+                               common_cache_bytes(*team_, config_.esurge.hbm_utilization),
                                config_.esurge.hbm_utilization};
     answer_divided(
         *team_, lines,
@@ -234,27 +236,6 @@ class TorchSession final : public Session {
           elarge::answer_lines(own, line_model, settings, on_own);
         },
         on_answer);
-  }
-
-  // What a scorer tells those of other ranks.
-  std::function<generation::RankState(generation::RankState)> rank_exchange() const {
-    if (team_->size() == 1) return nullptr;
-    return [this](generation::RankState own) {
-      const Tensor state = at::full({1}, int64_t(own), at::kLong);
-      team_->all().all_reduce(state, collective::Reduce::max);
-      return generation::RankState(state.item<int64_t>());
-    };
-  }
-
-  // For the beginnings that scores share; 0: by the free memory. Ranks must agree, or their passes would differ.
-  int64_t cache_bytes() const {
-    if (team_->size() == 1) return 0;
-    const auto memory = free_memory();
-    const double share = config_.esurge.hbm_utilization / double(team_->size());
-    const Tensor most =
-        at::full({1}, memory ? -int64_t(share * double(memory->bytes)) : -(int64_t{1} << 30), at::kLong);
-    team_->all().all_reduce(most, collective::Reduce::max);
-    return std::max<int64_t>(1, -most.item<int64_t>());
   }
 
   std::vector<Generated> generate_by_engine(const GenerateRequest& request,
@@ -271,7 +252,11 @@ class TorchSession final : public Session {
                                            const std::vector<generation::Request>& requests) {
     if (request.constraint) refuse("generate.engine", "the engine takes constraints by guided_decoding alone");
     const std::shared_ptr<models::Model> model = engine_model();
-    if (!team_->first()) ranks_->follow();
+    if (!team_->first()) {
+      EngineFollowers engines;
+      engines.add(ranks_->join());
+      engines.wait();
+    }
     const auto work = [&] {
       const auto engine = make_engine(engine_setup_of(model), config_);
       return document_of(elarge::generate_by_engine(*engine, requests, request));
@@ -344,6 +329,16 @@ class TorchSession final : public Session {
       if (const auto padding = tokenizer()->pad_id() ? tokenizer()->pad_id() : tokenizer()->eos_id())
         options.overrides.set("pad_token_id", Value::integer(*padding));
     return options;
+  }
+
+  // A local tokenizer is read while the model is loaded; its errors are reported when it is used.
+  void read_tokenizer_ahead() {
+    if (tokenizer_ || loading_.valid()) return;
+    const bool own = !config_.model.tokenizer && files::is_folder(config_.model.name_or_path);
+    const std::string name = own ? tokenizer_folder().string() : config_.model.tokenizer.value_or("");
+    if (files::is_folder(name))
+      loading_ = std::async(std::launch::async, &text::Tokenizer::load, name,
+                            read_chat_template(config_.model, "model"), added_tokens(config_, trains_));
   }
 
   const std::shared_ptr<models::Model>& model() {

@@ -12,6 +12,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/base/error.h"
+#include "easydel/elarge/engine_followers.h"
 #include "easydel/elarge/join_hosts.h"
 #include "easydel/elarge/session_core.h"
 #include "easydel/esurge/step_engine.h"
@@ -119,7 +120,7 @@ void add(Line& line, StepEngine& engine) try {
 void engine_lines(const EngineRequest& request, const elarge::Output& out) {
   elarge::join_hosts(request.config.esurge);
   const auto session = elarge::open_session(request.config, false);
-  if (mesh::read_world().rank > 0) return session->follow_engine();
+  if (mesh::read_world().rank > 0) return elarge::follow_engine(*session);
   esurge::EngineSetup setup = session->build_engine_setup();
   setup.pages = request.pages;
   StepEngine engine(std::move(setup));
