@@ -13,6 +13,9 @@
 
 #include <cmath>
 
+#include "ops/head_codes.h"
+#include "support/memory.h"
+
 namespace easydel::ops {
 namespace {
 
@@ -130,6 +133,49 @@ TEST(HeadDivergence, LeavesOutTokensThatOneHeadAloneHas) {
   const Tensor gradient = longer.weight.master.grad();
   EXPECT_TRUE(gradient.slice(0, 0, vocabulary).equal(heads.student.weight.master.grad()));
   EXPECT_EQ(gradient.slice(0, vocabulary).abs().max().item<double>(), 0);
+}
+
+// Codes that stand for values have the bits of these values, forward and back, also where one vocabulary is longer.
+TEST(HeadDivergence, OfCodesOfAFileHasTheBitsOfTheirValues) {
+  const Tensor student = at::randn({vocabulary + 3, 12}) * 0.4, teacher = at::randn({vocabulary, 17}) * 0.4;
+  const Tensor x = at::randn({rows, 12}), y = at::randn({rows, 17});
+  const auto compared = [&](const Matrix& own, const Matrix& other) {
+    const Tensor in = x.clone().requires_grad_(true);
+    const Tensor found = head_divergence({in, own}, {y, other}, {.beta = 0.5, .chunk = 5}).divergence;
+    found.sum().backward();
+    return std::pair(found.detach(), in.grad());
+  };
+  const auto plain = compared({student, student, nullptr}, {teacher, teacher, nullptr});
+  const auto coded = compared(test::file_head(student), test::file_head(teacher));
+  EXPECT_TRUE(coded.first.equal(plain.first));
+  EXPECT_TRUE(coded.second.equal(plain.second));
+}
+
+TEST(HeadDivergence, OfCodesHasTheSameBitsWithAGradientAndWithout) {
+  for (const kernels::Codes codes : {kernels::Codes::table4, kernels::Codes::bytes}) {
+    const Matrix student = test::quantized_head(at::randn({vocabulary + 30, 64}), codes);
+    const Matrix teacher = test::quantized_head(at::randn({vocabulary, 64}), codes);
+    const Tensor x = at::randn({rows, 64}).requires_grad_(true), y = at::randn({rows, 64});
+    const Tensor found = head_divergence({x, student}, {y, teacher}, {.chunk = 5}).divergence;
+    EXPECT_TRUE(found.detach().equal(head_divergence({x.detach(), student}, {y, teacher}, {}).divergence));
+    found.sum().backward();
+    const auto logits = [](const Tensor& in, const Matrix& head) {
+      return multiply_codes(in.detach(), head, {}, at::kFloat).narrow(1, 0, vocabulary);
+    };
+    const Tensor p = at::log_softmax(logits(x, student), -1).exp(), q = at::log_softmax(logits(y, teacher), -1).exp();
+    const Tensor values = decoded(student, at::kFloat).narrow(0, 0, vocabulary);
+    EXPECT_TRUE(x.grad().allclose(at::matmul(p - q, values), 1e-4, 1e-5));
+  }
+}
+
+TEST(HeadDivergence, NeverHoldsAWholeWeightInCodesDecoded) {
+  constexpr int64_t tokens = 16384, size = 256;
+  const Matrix student = test::quantized_head(at::randn({tokens, size}), kernels::Codes::table4);
+  const Matrix teacher = test::file_head(at::randn({tokens, size}));
+  const Tensor x = at::randn({1, size}).to(at::kBFloat16).requires_grad_(true);
+  const test::PeakMemory memory;
+  head_divergence({x, student}, {x.detach(), teacher}, {}).divergence.sum().backward();
+  EXPECT_LT(memory.bytes(), tokens * size * 2 / 4);
 }
 
 TEST(HeadDivergence, OfAModelWithItselfIsZeroAndTeachesNothing) {

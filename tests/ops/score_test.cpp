@@ -13,6 +13,8 @@
 
 #include "easydel/ops/activation.h"
 #include "easydel/ops/logit_chunks.h"
+#include "ops/head_codes.h"
+#include "support/memory.h"
 
 namespace easydel::ops {
 namespace {
@@ -124,6 +126,56 @@ TEST(Score, DoesNotDependOnTheChunk) {
     return score(c.hidden, {c.weight, c.weight, nullptr}, {}, c.labels, request).logps;
   };
   EXPECT_TRUE(logps(3).equal(logps(23)));
+}
+
+// Codes that stand for values have the bits of these values, forward and back.
+TEST(Score, OfCodesOfAFileHasTheBitsOfTheirValues) {
+  Case c;
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16})
+    for (const double softcap : {0.0, 4.0}) {
+      const ScoreRequest request{.softcap = softcap, .uniform = true, .chunk = 5};
+      const Tensor values = c.weight.detach().to(type), labels = c.labels;
+      const auto scored = [&](const Matrix& head) {
+        const Tensor x = c.hidden.detach().to(type).requires_grad_(true);
+        const ScoreResult found = score(x, head, {}, labels, request);
+        (found.logps.sum() + found.uniform.square().sum()).backward();
+        return std::pair(found.logps.detach(), x.grad());
+      };
+      const auto of_codes = scored(test::file_head(c.weight.detach())), plain = scored({values, values, nullptr});
+      EXPECT_TRUE(of_codes.first.equal(plain.first)) << type << " " << softcap;
+      EXPECT_TRUE(of_codes.second.equal(plain.second)) << type << " " << softcap;
+    }
+}
+
+// The kernels of the codes compute the logits, whether or not a backward follows. x gets its gradient through the
+// decoded values.
+TEST(Score, OfCodesHasTheSameBitsWithAGradientAndWithout) {
+  const Tensor weight = at::randn({41, 64}) * 0.3, labels = at::randint(0, 41, {23}, at::kLong);
+  for (const kernels::Codes codes : {kernels::Codes::table4, kernels::Codes::bytes})
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+      const Matrix head = test::quantized_head(weight, codes);
+      const Tensor x = at::randn({23, 64}).to(type).requires_grad_(true);
+      const Tensor logps = score(x, head, {}, labels, {.chunk = 5}).logps;
+      EXPECT_TRUE(logps.detach().equal(score(x.detach(), head, {}, labels, {.chunk = 5}).logps));
+      logps.sum().backward();
+      const Tensor logits = multiply_codes(x.detach(), head, {}, at::kFloat);
+      const Tensor p = at::log_softmax(logits, 1).exp_();
+      const Tensor g = -p.scatter_add(1, labels.unsqueeze(1), at::full({23, 1}, -1.0));
+      const Tensor expected = multiply_back(g.to(type), decoded(head, type), type);
+      const double tolerance = type == at::kFloat ? 1e-5 : 2e-2;
+      EXPECT_TRUE(x.grad().allclose(expected, tolerance, tolerance));
+    }
+}
+
+TEST(Score, NeverHoldsAWholeWeightInCodesDecoded) {
+  constexpr int64_t vocabulary = 16384, size = 256;
+  const Tensor values = at::randn({vocabulary, size}), labels = at::randint(0, vocabulary, {2}, at::kLong);
+  for (const Matrix& head : {test::quantized_head(values, kernels::Codes::table4), test::file_head(values)}) {
+    const Tensor x = at::randn({2, size}).to(at::kBFloat16).requires_grad_(true);
+    const test::PeakMemory memory;
+    score(x, head, {}, labels, {}).logps.sum().backward();
+    EXPECT_LT(memory.bytes(), vocabulary * size * 2 / 4);
+  }
 }
 
 TEST(Score, KeepsTheLastChunkForABackwardThatMayComeAgain) {

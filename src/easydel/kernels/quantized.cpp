@@ -217,10 +217,14 @@ int64_t QuantizedWeight::bytes() const { return divide_up(n_, panel_columns) * l
 static_assert(rows_of_panel == panel_columns);
 
 QuantizedWeight rows_of(const QuantizedWeight& w, int64_t first, int64_t n) {
-  check(first % rows_of_panel == 0 && (n % rows_of_panel == 0 || first + n == w.n()), "quantized weight: rows ", first,
-        " to ", first + n, " are not whole panels");
+  check(first % rows_of_panel == 0 && first + n <= w.n(), "quantized weight: rows ", first, " to ", first + n,
+        " do not begin with a panel");
   QuantizedWeight out(n, w.k(), w.spec());
-  std::memcpy(out.data(), w.data() + first / rows_of_panel * layout_of(w).panel_bytes, size_t(out.bytes()));
+  const QuantizedStep step = layout_of(out);
+  std::memcpy(out.data(), w.data() + first / rows_of_panel * step.panel_bytes, size_t(out.bytes()));
+  // Rows of the last panel that are not among them are missing ones.
+  for (int64_t row = n; row < round_up(n, rows_of_panel); ++row)
+    for (int64_t g = 0; g < step.groups; ++g) set_scale(step, row, g, 0);
   return out;
 }
 

@@ -68,8 +68,7 @@ QuantizedWeight pack_codes(Executor& executor, const uint8_t* codes, const float
 // The inverse of pack_codes, without zeros and offsets.
 void unpack_codes(Executor& executor, const QuantizedWeight& w, uint8_t* codes, float* scales);
 
-// The rows [first, first + n) of w in its layout: `first` is a multiple of rows_of_panel, and n one too or w's last
-// row.
+// The rows [first, first + n) of w in its layout: `first` is a multiple of rows_of_panel.
 constexpr int64_t rows_of_panel = 32;
 QuantizedWeight rows_of(const QuantizedWeight& w, int64_t first, int64_t n);
 

@@ -122,6 +122,8 @@ struct HeadDivergence : torch::autograd::Function<HeadDivergence> {
     if (context) {
       context->save_for_backward(saved_tensors(student, teacher));
       if (first.defined()) context->saved_data["first"] = first;  // stored there so that the backward can release it
+      for (const auto& [name, weight] : {std::pair{"codes", &student.weight}, {"teacher_codes", &teacher.weight}})
+        if (weight->in_codes()) context->saved_data[name] = held(*weight);
       context->saved_data["chunk"] = chunk;
       context->saved_data["top_k"] = request.teacher_top_k;
       context->saved_data["added"] = int64_t(student.added.size());
@@ -145,6 +147,9 @@ struct HeadDivergence : torch::autograd::Function<HeadDivergence> {
     HeadTerms student, teacher;
     restore(context->get_saved_variables(), size_t(integer("added")), size_t(integer("teacher_added")), student,
             teacher);
+    for (const auto& [name, weight] : {std::pair{"codes", &student.weight}, {"teacher_codes", &teacher.weight}})
+      if (const auto codes = context->saved_data.find(name); codes != context->saved_data.end())
+        *weight = held_matrix(codes->second);
     student.multiplier = number("multiplier"), student.softcap = number("softcap");
     teacher.multiplier = number("teacher_multiplier"), teacher.softcap = number("teacher_softcap");
     DivergenceRequest request;
@@ -160,12 +165,12 @@ struct HeadDivergence : torch::autograd::Function<HeadDivergence> {
     const bool want_bias = student.bias.defined() && context->needs_input_grad(2 + 2 * further);
     const Tensor& weight = student.weight.compute;
     for (Matrix* one : {&student.weight, &teacher.weight})
-      if (pays_to_pack_for(n, chunk)) one->packed = pack(one->compute);
+      if (!one->in_codes() && pays_to_pack_for(n, chunk)) one->packed = pack(one->compute);
     Tensor dx = want_x ? at::empty(student.x.sizes(), student.x.options()) : Tensor();
     std::optional<WeightGradient> dw;
     if (want_weight) dw.emplace(context, weight.sizes(), weight.options());
     const auto options = student.x.options().dtype(at::kFloat);
-    Tensor db = want_bias ? at::zeros({weight.size(0)}, options) : Tensor();
+    Tensor db = want_bias ? at::zeros({student.weight.out()}, options) : Tensor();
     const Tensor on_rows = (gradients[0] * (student.multiplier / request.temperature)).unsqueeze(1);
     Tensor first;
     if (const auto found = context->saved_data.find("first"); found != context->saved_data.end()) {
@@ -184,7 +189,7 @@ struct HeadDivergence : torch::autograd::Function<HeadDivergence> {
       if (bent.defined()) g.mul_(bent.square_().neg_().add_(1.0));
       if (db.defined()) db.add_(g.sum(0));
       g = g.to(student.x.scalar_type());
-      if (want_x) dx.slice(0, begin, end).copy_(multiply_back(g, weight, student.x.scalar_type()));
+      if (want_x) dx.slice(0, begin, end).copy_(multiply_back(g, student.weight, student.x.scalar_type()));
       if (want_weight) dw->add(g, student.x.slice(0, begin, end));
       for (AddedGradient& one : of_added) one.add(g, begin, end);
     }
@@ -232,21 +237,14 @@ struct HeadDivergence : torch::autograd::Function<HeadDivergence> {
   }
 };
 
-HeadTerms dense(HeadTerms terms) {
-  if (!terms.weight.in_codes()) return terms;
-  const Tensor values = decoded(terms.weight, terms.x.scalar_type());
-  terms.weight = {values, values, nullptr};
-  return terms;
-}
-
 // The head of the first tokens alone.
 HeadTerms narrowed(HeadTerms terms, int64_t vocabulary) {
   if (terms.weight.out() == vocabulary) return terms;
-  terms = dense(std::move(terms));
   const auto first = [&](Tensor& t) {
     if (t.defined()) t = t.slice(0, 0, vocabulary);
   };
   const auto cut = [&](Matrix& weight) {
+    if (weight.in_codes()) return void(weight = first_rows(weight, vocabulary));
     first(weight.master);
     first(weight.compute);
     weight.packed = nullptr;
@@ -272,8 +270,8 @@ DivergenceResult head_divergence(const HeadTerms& of_student, const HeadTerms& o
   for (const Tensor& input : inputs) learns = learns || wants_gradient(input);
   variable_list out;
   if (learns) {
-    const HeadTerms own = dense(student);
-    HeadTerms frozen = dense(teacher);
+    HeadTerms own = student, frozen = teacher;
+    for (HeadTerms* const terms : {&own, &frozen}) terms->weight = in_graph(terms->weight, terms->x);
     frozen.x = frozen.x.detach();
     out = HeadDivergence::apply(own.x, own.weight.master, at::TensorList(inputs), argument(own.bias), own, frozen,
                                 request);

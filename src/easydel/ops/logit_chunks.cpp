@@ -57,6 +57,12 @@ std::vector<Tensor> inputs_of(const std::vector<Factors>& added) {
   return out;
 }
 
+Matrix in_graph(const Matrix& weight, const Tensor& hidden) {
+  Matrix out = weight;
+  if (weight.in_codes()) out.master = out.compute = at::empty({0, 0}, hidden.options());
+  return out;
+}
+
 Tensor head_product(const Tensor& hidden, const Matrix& weight, const Tensor& bias, const std::vector<Factors>& added) {
   const Tensor logits = multiply(hidden, weight, bias, at::kFloat);
   // Subtracting +0 changes no number; adding it would turn -0 into +0.

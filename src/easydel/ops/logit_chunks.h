@@ -19,6 +19,10 @@ std::vector<Factors> rows_of(const std::vector<Factors>& all, int64_t begin, int
 // The tensors that receive gradients: x and master of each.
 std::vector<Tensor> inputs_of(const std::vector<Factors>& added);
 
+// The output layer's weight as an autograd node has it: codes, which get no gradient, have an empty tensor as their
+// master and values.
+Matrix in_graph(const Matrix& weight, const Tensor& hidden);
+
 // The steps between a product and a logit: the multiplier, then the softcap (0: off), then the temperature.
 struct LogitShape {
   double multiplier = 1.0, softcap = 0.0, temperature = 1.0;

@@ -169,6 +169,11 @@ Tensor multiply_back(const Tensor& gradient, const Tensor& weight, at::ScalarTyp
   return multiply_back(gradient, WeightRows{w.size(0), w.size(1), w.scalar_type(), rows}, type);
 }
 
+Tensor multiply_back(const Tensor& gradient, const Matrix& weight, at::ScalarType type) {
+  return weight.in_codes() ? multiply_codes_back(gradient, weight, type)
+                           : multiply_back(gradient, weight.compute, type);
+}
+
 Tensor multiply_back(const Tensor& gradient, const WeightRows& weight, at::ScalarType type) {
   const int64_t m = gradient.size(0), n = weight.n, k = weight.k;
   const Tensor dx = at::empty({m, k}, gradient.options().dtype(type));

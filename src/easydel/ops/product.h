@@ -48,6 +48,7 @@ Tensor gated_product(const Tensor& gate, const Tensor& up, Activation kind, cons
 // The products without autograd, for heads, backwards and other ops.
 Tensor multiply(const Tensor& x, const Matrix& weight, const Tensor& bias, at::ScalarType type);  // x W^T + bias
 Tensor multiply_back(const Tensor& gradient, const Tensor& weight, at::ScalarType type);          // gradient W
+Tensor multiply_back(const Tensor& gradient, const Matrix& weight, at::ScalarType type);          // of codes by panels
 void add_weight_gradient(const Tensor& sum, const Tensor& gradient, const Tensor& x);  // fp32 [out, in] += gradient^T x
 
 }  // namespace easydel::ops

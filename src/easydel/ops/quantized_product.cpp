@@ -43,16 +43,15 @@ struct QuantizedProduct : torch::autograd::Function<QuantizedProduct> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& bias,
                         const Matrix& weight) {
     if (bias) context->saved_data["bias_type"] = int64_t(bias->scalar_type());
-    context->saved_data["weight"] = c10::IValue::make_capsule(c10::make_intrusive<WeightHolder>(weight));
+    context->saved_data["weight"] = held(weight);
     return multiply_codes(x, weight, bias.value_or(Tensor()), x.scalar_type());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const Tensor gradient = gradients[0].contiguous();
-    const auto holder = c10::static_intrusive_pointer_cast<WeightHolder>(context->saved_data["weight"].toCapsule());
+    const Matrix weight = held_matrix(context->saved_data["weight"]);
     Tensor dx, db;
-    if (context->needs_input_grad(0))
-      dx = multiply_back(gradient, weight_rows(holder->weight, gradient.scalar_type()), gradient.scalar_type());
+    if (context->needs_input_grad(0)) dx = multiply_codes_back(gradient, weight, gradient.scalar_type());
     if (context->saved_data.count("bias_type") && context->needs_input_grad(1))
       db = gradient.sum(0, false, at::kFloat).to(at::ScalarType(context->saved_data["bias_type"].toInt()));
     return {dx, db, Tensor()};
@@ -89,6 +88,26 @@ Tensor multiply_codes(const Tensor& x, const Matrix& weight, const Tensor& bias,
 Tensor quantized_product(const Tensor& x, const Matrix& weight, const Tensor& bias) {
   if (!wants_gradient(x, bias)) return multiply_codes(x, weight, bias, x.scalar_type());
   return QuantizedProduct::apply(x, argument(bias), weight);
+}
+
+Tensor multiply_codes_back(const Tensor& gradient, const Matrix& weight, at::ScalarType type) {
+  return multiply_back(gradient, weight_rows(weight, gradient.scalar_type()), type);
+}
+
+Matrix first_rows(const Matrix& weight, int64_t n) {
+  Matrix out = weight;
+  if (weight.quantized)
+    out.quantized = std::make_shared<kernels::QuantizedWeight>(kernels::rows_of(*weight.quantized, 0, n));
+  else
+    out.encoded = std::make_shared<kernels::EncodedWeight>(
+        kernels::EncodedWeight{weight.encoded->rows, n, weight.encoded->first, weight.encoded->step});
+  return out;
+}
+
+c10::IValue held(const Matrix& weight) { return c10::IValue::make_capsule(c10::make_intrusive<WeightHolder>(weight)); }
+
+Matrix held_matrix(const c10::IValue& value) {
+  return c10::static_intrusive_pointer_cast<WeightHolder>(value.toCapsule())->weight;
 }
 
 Tensor decoded_rows(const Matrix& weight, const Tensor& indices, at::ScalarType type) {

@@ -9,6 +9,10 @@
 #include "easydel/ops/product.h"
 #include "easydel/tensor/torch.h"
 
+namespace c10 {
+struct IValue;
+}
+
 namespace easydel::ops {
 
 // x [tokens, in] -> [tokens, out] in x's dtype, on a CPU, x fp32 or bf16: x W^T + bias. A quantized weight is
@@ -20,6 +24,17 @@ Tensor quantized_product(const Tensor& x, const Matrix& weight, const Tensor& bi
 
 // The product without autograd, in another dtype.
 Tensor multiply_codes(const Tensor& x, const Matrix& weight, const Tensor& bias, at::ScalarType type);
+
+// gradient [tokens, out] W in `type`, without autograd: the bits of multiply_back() with the weight decoded in the
+// gradient's dtype. At most 2048 rows of the weight are decoded at a time.
+Tensor multiply_codes_back(const Tensor& gradient, const Matrix& weight, at::ScalarType type);
+
+// The first `n` rows of a weight in codes.
+Matrix first_rows(const Matrix& weight, int64_t n);
+
+// A weight in the saved data of an autograd node.
+c10::IValue held(const Matrix& weight);
+Matrix held_matrix(const c10::IValue& value);
 
 // Rows by index, int64 [tokens] -> [tokens, in] in `type`, fp32 or bf16: those rows alone are decoded. UserError for an
 // index outside the weight.

@@ -152,6 +152,7 @@ struct Score : torch::autograd::Function<Score> {
     }
     if (context) {
       variable_list kept = {hidden, weight.compute.detach(), bias, labels.contiguous(), normalizer};
+      if (weight.in_codes()) context->saved_data["codes"] = held(weight);
       if (request.kept.defined()) context->saved_data["kept"] = request.kept;
       variable_list types;
       for (const Factors& one : added) {
@@ -188,7 +189,13 @@ struct Score : torch::autograd::Function<Score> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
     const Tensor &hidden = saved[0], &weight = saved[1], &bias = saved[2], &labels = saved[3], &normalizer = saved[4];
-    const int64_t n = hidden.size(0), vocabulary = weight.size(0), chunk = context->saved_data["chunk"].toInt();
+    const int64_t n = hidden.size(0), chunk = context->saved_data["chunk"].toInt();
+    Matrix matrix{weight, weight, nullptr};
+    if (const auto codes = context->saved_data.find("codes"); codes != context->saved_data.end())
+      matrix = held_matrix(codes->second);
+    else if (pays_to_pack_for(n, chunk))
+      matrix.packed = pack(weight);
+    const int64_t vocabulary = matrix.out();
     std::vector<Factors> added;
     const size_t further = (saved.size() - 5) / 3;
     for (size_t i = 0; i < further; ++i) {
@@ -212,7 +219,6 @@ struct Score : torch::autograd::Function<Score> {
       first = found->second.toTensor();
       context->saved_data.erase(found);
     }
-    const Matrix matrix{weight, weight, pays_to_pack_for(n, chunk) ? pack(weight) : nullptr};
     const bool want_hidden = context->needs_input_grad(0), want_weight = context->needs_input_grad(1);
     Tensor dx = want_hidden ? at::empty(hidden.sizes(), hidden.options()) : Tensor();
     std::optional<WeightGradient> dw;
@@ -245,7 +251,7 @@ struct Score : torch::autograd::Function<Score> {
       if (db.defined()) db.add_(g.sum(0));
       g = g.to(hidden.scalar_type());
       logits = Tensor();
-      if (want_hidden) part(dx).copy_(multiply_back(g, weight, hidden.scalar_type()));
+      if (want_hidden) part(dx).copy_(multiply_back(g, matrix, hidden.scalar_type()));
       if (want_weight) dw->add(g, part(hidden));
       for (AddedGradient& one : of_added) one.add(g, begin, end);
     }
@@ -283,14 +289,11 @@ ScoreResult score(const Tensor& hidden, const Matrix& weight, const Tensor& bias
   const variable_list inputs = inputs_of(added);
   bool learns = wants_gradient(hidden, weight.master, bias);
   for (const Tensor& input : inputs) learns = learns || wants_gradient(input);
-  if (weight.in_codes() && learns) {
-    const Tensor values = decoded(weight, hidden.scalar_type());
-    return score(hidden, {values, values, nullptr}, bias, labels, request, added);
-  }
+  const Matrix own = in_graph(weight, hidden);
   const at::TensorList list(inputs);
   const variable_list out =
-      learns ? Score::apply(hidden, weight.master, list, argument(bias), weight, added, labels, request)
-             : Score::forward(nullptr, hidden, weight.master, list, argument(bias), weight, added, labels, request);
+      learns ? Score::apply(hidden, own.master, list, argument(bias), own, added, labels, request)
+             : Score::forward(nullptr, hidden, own.master, list, argument(bias), own, added, labels, request);
   size_t next = 0;
   const auto take = [&](bool wanted) { return wanted ? out[next++] : Tensor(); };
   ScoreResult result;
