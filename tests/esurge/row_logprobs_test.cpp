@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <random>
+#include <span>
 #include <vector>
 
 #include "easydel/base/error.h"
@@ -21,6 +26,23 @@ TEST(RowLogprobs, AreTheMostLikelyTokensWithTiesByTheirIds) {
   EXPECT_NEAR(found.logprobs[0], 3 - std::log(sum), 1e-6);
   EXPECT_EQ(found.logprobs[0], found.logprobs[2]);
   EXPECT_EQ(found.chosen_logprob(), row_logprob(row, 3));
+}
+
+TEST(RowLogprobs, AreThoseOfASort) {
+  std::mt19937 random(3);
+  for (const size_t size : {1, 5, 63, 64, 65, 130, 1000}) {
+    std::vector<float> row(size);
+    for (float& x : row) x = float(random() % 97);  // with ties
+    std::vector<TokenId> sorted(size);
+    std::iota(sorted.begin(), sorted.end(), 0);
+    std::ranges::stable_sort(sorted, std::greater(), [&](TokenId id) { return row[size_t(id)]; });
+    for (const size_t count : {1, 2, 20}) {
+      const std::span<const TokenId> right = std::span(sorted).first(std::min(count, size));
+      const TokenLogprobs found = row_logprobs(row, int64_t(count), right.back());
+      EXPECT_TRUE(std::ranges::equal(found.token_ids, right)) << size << ", " << count;
+      EXPECT_EQ(found.chosen, right.size() - 1);
+    }
+  }
 }
 
 TEST(RowLogprobs, HaveTheChosenTokenAlways) {

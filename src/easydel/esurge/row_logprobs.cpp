@@ -1,6 +1,7 @@
 #include "easydel/esurge/row_logprobs.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "easydel/base/error.h"
@@ -16,6 +17,35 @@ void logprobs_of(std::span<const float> logits, std::span<const TokenId> tokens,
   // All labels are of the same row.
   kernels::log_probabilities(kernels::serial_executor(), {logits.data(), 0}, labels.data(), int64_t(labels.size()),
                              int64_t(logits.size()), {.logps = out, .lse = lse.data()});
+}
+
+// The `count` most likely tokens, most likely first.
+std::vector<TokenId> most_likely(std::span<const float> logits, size_t count) {
+  const auto likelier = [&](TokenId a, TokenId b) {
+    const float x = logits[size_t(a)], y = logits[size_t(b)];
+    return x != y ? x > y : a < b;
+  };
+  // A heap whose first element is the least likely one of those kept.
+  std::vector<TokenId> kept(std::min(count, logits.size()));
+  if (kept.empty()) return kept;
+  std::iota(kept.begin(), kept.end(), TokenId(0));
+  std::ranges::make_heap(kept, likelier);
+  constexpr size_t block = 64;
+  for (size_t begin = kept.size(); begin < logits.size(); begin += block) {
+    const size_t end = std::min(begin + block, logits.size());
+    // Almost no block has anything likelier, which the compiler finds out for several values at a time.
+    const float least = logits[size_t(kept.front())];
+    unsigned any = 0;
+    for (size_t i = begin; i < end; ++i) any |= unsigned(logits[i] > least);
+    for (size_t i = begin; any != 0 && i < end; ++i) {
+      if (!likelier(TokenId(i), kept.front())) continue;
+      std::ranges::pop_heap(kept, likelier);
+      kept.back() = TokenId(i);
+      std::ranges::push_heap(kept, likelier);
+    }
+  }
+  std::ranges::sort(kept, likelier);
+  return kept;
 }
 
 }  // namespace
@@ -36,24 +66,7 @@ float row_entropy(std::span<const float> logits) {
 
 TokenLogprobs row_logprobs(std::span<const float> logits, int64_t count, TokenId chosen) {
   check(chosen >= 0 && size_t(chosen) < logits.size(), "log-probabilities: token ", chosen, " of ", logits.size());
-  const auto likelier = [&](TokenId a, TokenId b) {
-    const float x = logits[size_t(a)], y = logits[size_t(b)];
-    return x != y ? x > y : a < b;
-  };
-  // A heap whose first element is the least likely one of those kept.
-  std::vector<TokenId> kept;
-  const auto most = size_t(std::min(count, int64_t(logits.size())));
-  for (TokenId id = 0; most > 0 && size_t(id) < logits.size(); ++id) {
-    if (kept.size() == most && !likelier(id, kept.front())) continue;
-    if (kept.size() == most) {
-      std::ranges::pop_heap(kept, likelier);
-      kept.back() = id;
-    } else {
-      kept.push_back(id);
-    }
-    std::ranges::push_heap(kept, likelier);
-  }
-  std::ranges::sort(kept, likelier);
+  std::vector<TokenId> kept = most_likely(logits, size_t(std::max<int64_t>(0, count)));
   if (std::ranges::find(kept, chosen) == kept.end()) kept.push_back(chosen);
   TokenLogprobs out;
   out.token_ids = std::move(kept);
