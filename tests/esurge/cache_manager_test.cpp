@@ -138,6 +138,22 @@ TEST(CacheManager, GivesAWindowsPagesBackAtTheStepThatPassesThem) {
   EXPECT_EQ(cache.manager.pools().counts(1).used(), 2);
 }
 
+TEST(CacheManager, GivesForksOnlyThePagesThatTheySee) {
+  Cache cache({full_group(100), window_group(2, 60)}, 4000, 4);
+  Cache::Running a{text_of(14), {}}, b{text_of(14), {}};
+  CacheManager::Demand demand = cache.demand(14, 1);
+  demand.max_tokens = 20, demand.step_tokens = 14;
+  ASSERT_TRUE(cache.manager.admit(a.pages, cache.root, a.keys(), 13, demand, cache.ops));
+  ASSERT_TRUE(cache.manager.extend(a.pages, 0, 14, cache.ops));
+  // The pass over these tokens is not finished, so the first sequence still has all of its pages.
+  cache.manager.fork(a.pages, b.pages, 9, demand, cache.ops, cache.after);
+  EXPECT_EQ(a.pages.first, (std::vector<int64_t>{0, 0}));
+  EXPECT_EQ(b.pages.first, (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(b.pages.tables[1][1], -1);
+  EXPECT_EQ(b.pages.tables[1][2], a.pages.tables[1][2]);
+  cache.check({&a, &b});
+}
+
 TEST(CacheManager, SharesThePagesOfForksAndCopiesTheOneThatIsWritten) {
   Cache cache({full_group(100)}, 2000, 4);
   Cache::Running a{text_of(6), {}}, b{text_of(6), {}};
@@ -145,7 +161,7 @@ TEST(CacheManager, SharesThePagesOfForksAndCopiesTheOneThatIsWritten) {
   demand.max_tokens = 12;
   ASSERT_TRUE(cache.manager.admit(a.pages, cache.root, a.keys(), 5, demand, cache.ops));
   ASSERT_TRUE(cache.compute(a, 6));
-  cache.manager.fork(a.pages, b.pages, demand, cache.ops, cache.after);
+  cache.manager.fork(a.pages, b.pages, 6, demand, cache.ops, cache.after);
   b.computed = 6;
   EXPECT_EQ(cache.manager.pools().used_bytes(), 200);
   cache.check({&a, &b});

@@ -67,6 +67,28 @@ std::vector<TokenId> FakeModel::answer(const SchedulerRequest& request, int64_t 
   return out;
 }
 
+// The second most likely token is often the one that comes.
+TokenLogprobs FakeModel::scores(uint64_t hash, TokenId next, int64_t count) const {
+  const auto logprob = [&](TokenId id) { return -float(mix(hash, uint64_t(id)) % 4096) / 64; };
+  TokenLogprobs out;
+  for (TokenId i = 0; i < TokenId(count); ++i) out.token_ids.push_back(10000 + i);
+  if (count > 1 && hash % 2 == 0) out.token_ids[1] = next;
+  out.chosen = size_t(std::ranges::find(out.token_ids, next) - out.token_ids.begin());
+  if (out.chosen == out.token_ids.size()) out.token_ids.push_back(next);
+  for (const TokenId id : out.token_ids) out.logprobs.push_back(logprob(id));
+  return out;
+}
+
+std::vector<TokenLogprobs> FakeModel::prompt_scores(const SchedulerRequest& request) const {
+  std::vector<TokenLogprobs> out;
+  uint64_t hash = begin(request.root);
+  for (size_t i = 0; i + 1 < request.prompt.size(); ++i) {
+    hash = next(hash, request.prompt[i], false);
+    out.push_back(scores(hash, request.prompt[i + 1], request.prompt_scores->count));
+  }
+  return out;
+}
+
 FakeEngine::FakeEngine(SchedulerConfig config, CacheLayout shape, int64_t budget_bytes, FakeModel fake)
     : layout(shape),
       model(fake),
@@ -164,6 +186,12 @@ void FakeEngine::run_oldest() {
     for (size_t i = 0; i < tokens.size(); ++i)
       hashes.push_back(hash = model.next(hash, tokens[i], i >= request.prompt.size()));
     computed_tokens += entry.tokens;
+    if (PromptScores* const scores = request.prompt_scores.get())
+      for (auto at = int64_t(scores->rows.size()); at < end && at + 1 < int64_t(request.prompt.size()); ++at) {
+        EXPECT_GE(at, entry.begin) << "the scores of a token that is not computed are not there";
+        scores->rows.push_back(model.scores(hashes[size_t(at)], request.prompt[size_t(at) + 1], scores->count));
+        ++scored_tokens;
+      }
     std::vector<StepResult> drawn;
     for (int64_t c = 0; c < entry.draws; ++c) {
       StepResult result{{entry.id.request, entry.id.choice + c}, {}};

@@ -33,6 +33,10 @@ struct FakeModel {
   TokenId draw(uint64_t hash, int64_t choice) const;
   bool stops(uint64_t hash, int64_t choice) const;
   std::vector<TokenId> answer(const SchedulerRequest& request, int64_t choice) const;
+  // The log-probabilities of the token after those of the hash.
+  TokenLogprobs scores(uint64_t hash, TokenId next, int64_t count) const;
+  // Of all of its prompt.
+  std::vector<TokenLogprobs> prompt_scores(const SchedulerRequest& request) const;
 };
 
 struct FakeAnswer {
@@ -68,8 +72,8 @@ class FakeEngine {
   std::map<RequestId, SchedulerRequest> asked;
   // Speculated tokens for a sequence; nothing: none.
   std::function<std::vector<TokenId>(SequenceId id)> drafts;
-  int64_t steps = 0, computed_tokens = 0, copies = 0, clears = 0, releases = 0, rejected = 0, accepted = 0,
-          preemptions = 0;
+  int64_t steps = 0, computed_tokens = 0, scored_tokens = 0, copies = 0, clears = 0, releases = 0, rejected = 0,
+          accepted = 0, preemptions = 0;
   uint64_t digest = 0;  // of all decisions
   // No sequence held more pages of a window or chunk than CacheLayout::max_pages.
   bool windows_are_bounded = true;

@@ -79,7 +79,7 @@ TEST(PrefixIndex, SharesNothingBetweenRoots) {
   }
 }
 
-TEST(PrefixIndex, ComputesAWholePromptWhereItsScoresAreWanted) {
+TEST(PrefixIndex, ComputesTokensWhoseHiddenStatesAreWanted) {
   IndexedEngine engine({full_group()});
   SchedulerRequest request = request_of(text_of(9));
   request.max_cached_tokens = 0;

@@ -45,10 +45,10 @@ TEST(PageScores, KeepTheRowWithMoreTokens) {
 }
 
 struct ScoredEngine : FakeEngine {
-  explicit ScoredEngine(std::vector<CacheGroup> groups = {full_group()}, int64_t bytes = 1000000, int64_t page_size = 4)
+  explicit ScoredEngine(std::vector<CacheGroup> groups = {full_group()}, int64_t bytes = 1000000, int64_t page_size = 4,
+                        SchedulerConfig config = {})
       : FakeEngine(
-            [] {
-              SchedulerConfig config;
+            [&] {
               config.check_every_step = true;
               config.max_num_batched_tokens = 64;
               return config;
@@ -203,6 +203,19 @@ TEST(PromptScores, StayWithAPromptThatIsPreempted) {
   engine.run();
   engine.expect_scores(id);
   EXPECT_EQ(engine.scored_tokens, 199) << "none is computed twice";
+}
+
+TEST(PromptScores, AreNotThoseOfASequenceThatHasOutgrownItsFrequencies) {
+  SchedulerConfig config;
+  config.restart_length = 12;
+  ScoredEngine engine({full_group()}, 1000000, 4, config);
+  SchedulerRequest request = ScoredEngine::scored(text_of(10), 1);
+  request.max_tokens = 8;
+  engine.add(request);
+  engine.run();
+  // All of its tokens were computed again for the longer length, but its prompt's scores were not.
+  EXPECT_EQ(engine.cached(beginning(16), 1), 0);
+  EXPECT_EQ(engine.cached(text_of(9), 1), 8) << "of the shorter length they are there";
 }
 
 TEST(PrefixIndex, HasAPromptThatEndsInsideAPageWhileItsAnswerGoesOn) {

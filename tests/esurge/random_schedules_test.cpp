@@ -1,4 +1,5 @@
-// Random requests, pools and calls on the fake model. EASYDEL_SCHEDULES=100000 runs more of them than CI does.
+// Random requests, pools and calls on the fake model. EASYDEL_SCHEDULES=100000 runs more of them than CI does,
+// EASYDEL_SCHEDULE=SEED one of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ class Random {
 
 struct Totals {
   int64_t schedules = 0, preempted = 0, recomputed = 0, hits = 0, hits_in_pages = 0, copies = 0, accepted = 0,
-          rejected = 0, aborted = 0, timed_out = 0, refused = 0, forks = 0, releases = 0, cut = 0;
+          rejected = 0, aborted = 0, timed_out = 0, refused = 0, forks = 0, releases = 0, cut = 0, scored_hits = 0;
 };
 
 CacheLayout random_layout(Random& random) {
@@ -71,7 +72,10 @@ SchedulerRequest random_request(Random& random, const std::vector<TokenId>& text
   if (sampled && random.chance(25)) request.choices = random.from(2, 3);
   request.priority = random.from(0, 2);
   if (random.chance(15)) request.root.salt = "s";
-  if (random.chance(8)) request.max_cached_tokens = random.from(0, length);
+  if (random.chance(8))
+    request.max_cached_tokens = random.from(0, length);
+  else if (random.chance(30))
+    request.prompt_scores = std::make_shared<PromptScores>(PromptScores{random.from(0, 3)});
   return request;
 }
 
@@ -172,6 +176,9 @@ uint64_t run_schedule(uint64_t seed, Totals& totals) {
       totals.hits_in_pages += got.end.cached_tokens % layout.page_size > 0;
       totals.forks += choice > 0;
       EXPECT_LE(got.end.cached_tokens, request.max_cached_tokens);
+      if (!request.prompt_scores || got.end.reason == FinishReason::abort) continue;
+      EXPECT_EQ(request.prompt_scores->rows, model.prompt_scores(request)) << "request " << id;
+      totals.scored_hits += got.end.cached_tokens > 0;
     }
   }
   const PagePools& pools = engine.scheduler.cache().pools();
@@ -190,9 +197,10 @@ uint64_t run_schedule(uint64_t seed, Totals& totals) {
 TEST(RandomSchedules, FinishEveryRequestWithItsOwnTokensAndLoseNoPage) {
   log::set_level(log::Level::warning);
   const char* const asked = std::getenv("EASYDEL_SCHEDULES");
-  const int64_t count = asked ? std::atoll(asked) : 20000;
+  const char* const one = std::getenv("EASYDEL_SCHEDULE");
+  const int64_t count = one ? std::atoll(one) : asked ? std::atoll(asked) : 20000;
   Totals totals;
-  for (int64_t seed = 1; seed <= count; ++seed) {
+  for (int64_t seed = one ? count : 1; seed <= count; ++seed) {
     try {
       const uint64_t digest = run_schedule(uint64_t(seed), totals);
       if (seed % 16 == 0) {
@@ -211,8 +219,9 @@ TEST(RandomSchedules, FinishEveryRequestWithItsOwnTokensAndLoseNoPage) {
   // A run counts only if everything happened.
   const int64_t counts[] = {totals.preempted, totals.recomputed, totals.hits,    totals.hits_in_pages, totals.copies,
                             totals.accepted,  totals.rejected,   totals.aborted, totals.timed_out,     totals.refused,
-                            totals.forks,     totals.releases,   totals.cut};
-  for (size_t i = 0; i < std::size(counts) && !HasFailure(); ++i) EXPECT_GT(counts[i], count / 100) << "count " << i;
+                            totals.forks,     totals.releases,   totals.cut,     totals.scored_hits};
+  for (size_t i = 0; i < std::size(counts) && !one && !HasFailure(); ++i)
+    EXPECT_GT(counts[i], count / 100) << "count " << i;
   std::printf("%lld schedules: %lld preemptions, %lld tokens computed again, %lld hits, %lld inside a page\n",
               static_cast<long long>(totals.schedules), static_cast<long long>(totals.preempted),
               static_cast<long long>(totals.recomputed), static_cast<long long>(totals.hits),

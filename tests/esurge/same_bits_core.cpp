@@ -130,7 +130,7 @@ std::vector<Request> SameBits::requests(Random& random, int64_t count) const {
     if (random.chance(20)) sampling.repetition_penalty = 1.2;
     if (random.chance(20)) sampling.ignore_eos = true;
     if (random.chance(60)) sampling.logprobs = random.from(0, 5);
-    if (random.chance(20)) sampling.prompt_logprobs = random.from(0, 3);
+    if (random.chance(50)) sampling.prompt_logprobs = random.from(0, 3);
     if (random.chance(15)) sampling.logprobs_mode = LogprobsMode::processed;
     if (random.chance(15)) sampling.min_tokens = random.from(0, *sampling.max_tokens);
     if (random.chance(10)) sampling.allowed_token_ids = {5, 9, 17, 33, 64, 65, 66, 100, 101, 102};

@@ -22,7 +22,7 @@ namespace {
 
 struct Totals {
   int64_t schedules = 0, preempted = 0, recomputed = 0, hits = 0, hits_in_pages = 0, copies = 0, cut = 0, passed = 0,
-          aborted = 0, accepted = 0, rejected = 0, drafted = 0, overlapped = 0;
+          aborted = 0, accepted = 0, rejected = 0, drafted = 0, overlapped = 0, scored_hits = 0;
 };
 
 // Runs the requests by a random schedule.
@@ -49,7 +49,10 @@ void run_schedule(EngineSetup setup, const std::shared_ptr<models::Model>& draft
   std::map<size_t, RequestId> ids;
   std::vector<std::string> found(requests.size());
   const auto add = [&](size_t i) {
-    ids[i] = engine->add(requests[i], [&found, i](const RequestOutput& output) { found[i] = bits_of(output); });
+    ids[i] = engine->add(requests[i], [&found, &totals, i](const RequestOutput& output) {
+      found[i] = bits_of(output);
+      totals.scored_hits += output.finished && output.cached_tokens > 0 && !output.prompt_logprobs.empty();
+    });
   };
   std::vector<std::pair<int64_t, size_t>> arrivals;
   for (size_t i = 0; i < requests.size(); ++i) arrivals.emplace_back(random.chance(50) ? 0 : random.from(0, 60), i);
@@ -130,6 +133,7 @@ TEST_P(SameBits, AloneAndInEverySchedule) {
   }
   if (!states) {
     EXPECT_GT(totals.hits_in_pages, 0);
+    EXPECT_GT(totals.scored_hits, 0);
   }
   EXPECT_GT(totals.accepted, 0);
   EXPECT_GT(totals.rejected, 0);

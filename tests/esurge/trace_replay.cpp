@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -76,6 +77,8 @@ SchedulerRequest request_of(const Value& line) {
   out.deadline = number(line, "deadline");
   out.max_cached_tokens = integer(line, "max_cached_tokens");
   out.beams = boolean(line, "beams");
+  if (const Value& count = at(line, "prompt_logprobs"); !count.is_null())
+    out.prompt_scores = std::make_shared<PromptScores>(PromptScores{integer(count)});
   return out;
 }
 
@@ -89,10 +92,21 @@ std::vector<StepResult> results_of(const Value& list) {
   return out;
 }
 
-void make_call(Scheduler& scheduler, const Value& line) {
+// The decisions depend on how many rows of scores there are, and of how many tokens each is.
+void add_rows(PromptScores& scores, int64_t rows) {
+  TokenLogprobs row;
+  for (TokenId id = 0; id <= TokenId(scores.count); ++id) row.token_ids.push_back(id), row.logprobs.push_back(0);
+  row.chosen = size_t(scores.count);
+  if (rows > std::ssize(scores.rows)) scores.rows.resize(size_t(rows), row);
+}
+
+using ScoresOf = std::map<RequestId, std::shared_ptr<PromptScores>>;
+
+void make_call(Scheduler& scheduler, const Value& line, ScoresOf& scores) {
   const std::string call = at(line, "call").scalar;
   if (call == "add") {
-    scheduler.add(request_of(line));
+    const SchedulerRequest request = request_of(line);
+    scores[scheduler.add(request)] = request.prompt_scores;
   } else if (call == "propose") {
     scheduler.propose({integer(line, "request"), integer(line, "choice")}, integer(line, "drafts"));
   } else if (call == "abort") {
@@ -119,6 +133,8 @@ void make_call(Scheduler& scheduler, const Value& line) {
   } else if (call == "take_new_weights") {
     scheduler.take_new_weights(boolean(line, "same"));
   } else if (call == "finish") {
+    for (const Value& entry : at(line, "scores").items)
+      add_rows(*scores.at(integer(entry.items.at(0))), integer(entry.items.at(1)));
     scheduler.finish(results_of(at(line, "results")));
   } else if (call == "schedule") {
     scheduler.schedule(number(line, "now").value_or(0));
@@ -145,6 +161,7 @@ std::string TraceFile::text() const { return read_file(path()); }
 std::string replay_trace(std::string_view lines) {
   const TraceFile repeated;
   std::unique_ptr<Scheduler> scheduler;
+  ScoresOf scores;
   std::ifstream made;
   // A process that was killed leaves a line without its end.
   for (size_t end = lines.find('\n'); end != std::string_view::npos; end = lines.find('\n')) {
@@ -152,7 +169,7 @@ std::string replay_trace(std::string_view lines) {
     lines.remove_prefix(end + 1);
     const Value call = parse_json(line, "trace");
     if (scheduler)
-      make_call(*scheduler, call);
+      make_call(*scheduler, call, scores);
     else
       scheduler = scheduler_of(call), made.open(repeated.path());
     // The schedulers' own trace tells what came out.

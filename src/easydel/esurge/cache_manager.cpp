@@ -77,6 +77,10 @@ int64_t CacheManager::cached(const CacheRoot& root, const TokenKeys& keys, int64
   return has_index_ ? index_.match(root, keys, limit).tokens : 0;
 }
 
+void CacheManager::find_scores(const CacheRoot& root, const TokenKeys& keys) const {
+  if (has_index_) index_.find_scores(root, keys, *keys.scores);
+}
+
 // The first whole page of the match that the sequence will share.
 int64_t CacheManager::first_page(const PrefixIndex::Match& match, int group) const {
   const int64_t first = layout().groups[size_t(group)].first_visible(match.tokens) / layout().page_size;
@@ -189,18 +193,19 @@ bool CacheManager::extend(SequencePages& pages, int64_t from, int64_t to, std::v
   return true;
 }
 
-void CacheManager::fork(SequencePages& from, SequencePages& to, const Demand& demand, std::vector<PageOp>& ops,
-                        std::vector<PageOp>& after) {
+void CacheManager::fork(SequencePages& from, SequencePages& to, int64_t computed, const Demand& demand,
+                        std::vector<PageOp>& ops, std::vector<PageOp>& after) {
   to.tables = from.tables, to.first = from.first, to.node = from.node, to.indexed = from.indexed;
   to.quota.assign(size_t(groups()), 0);
   if (to.node) index_.use(to.node);
+  for (int g = 0; g < groups(); ++g)
+    for (const int32_t page : to.tables[size_t(g)])
+      if (g != state_group_ && page >= 0) share(g, page);
+  give_back_passed(to, computed);
   for (int g = 0; g < groups(); ++g) {
     const int64_t extra = fork_pages(demand, g);
     from.quota[size_t(g)] -= extra;
-    if (g == state_group_) continue;
-    for (const int32_t page : to.tables[size_t(g)])
-      if (page >= 0) share(g, page);
-    to.quota[size_t(g)] = held(to, g) + extra;
+    if (g != state_group_) to.quota[size_t(g)] = held(to, g) + extra;
   }
   reserve(from);
   if (state_group_ >= 0) {
@@ -222,9 +227,12 @@ PrefixIndex::Node* CacheManager::index_page(SequencePages& pages, const TokenKey
   mine_.assign(size_t(groups()), -1);
   for (int g = 0; g < groups(); ++g)
     if (g != state_group_) mine_[size_t(g)] = pages.tables[size_t(g)][at];
+  // Before the node is there: it may have nothing but pages that are evicted.
+  if (keys.scores) index_.make_score_room(pages.indexed, count, *keys.scores);
   PrefixIndex::Node* const node = index_.insert(pages.node, tokens_, mine_);
   for (int g = 0; g < groups(); ++g)
     if (g != state_group_) pages.tables[size_t(g)][at] = mine_[size_t(g)];
+  if (keys.scores) index_.keep_scores(*node, pages.indexed, count, *keys.scores);
   ++version_;
   return node;
 }
@@ -249,8 +257,18 @@ PrefixIndex::Node* CacheManager::index_rest(SequencePages& pages, const TokenKey
 }
 
 void CacheManager::advance(SequencePages& pages, const TokenKeys& keys, int64_t computed) {
-  // Without pages only the places of kept states enter the index.
-  if (has_index_ && has_pages_) index_pages(pages, keys, computed);
+  // Without pages only the places of kept states enter the index, and nothing goes on from another place than those.
+  if (has_index_ && has_pages_) {
+    if (state_group_ < 0 && computed <= int64_t(keys.prompt.size()))
+      index_rest(pages, keys, computed);
+    else
+      index_pages(pages, keys, computed);
+  }
+  if (give_back_passed(pages, computed)) reserve(pages);
+}
+
+// Of windows and chunks: pages that no token from `computed` on sees. Returns whether there were any.
+bool CacheManager::give_back_passed(SequencePages& pages, int64_t computed) {
   bool passed = false;
   for (int g = 0; g < groups(); ++g) {
     const CacheGroup& group = layout().groups[size_t(g)];
@@ -262,7 +280,7 @@ void CacheManager::advance(SequencePages& pages, const TokenKeys& keys, int64_t 
       passed = true;
     }
   }
-  if (passed) reserve(pages);
+  return passed;
 }
 
 void CacheManager::truncate(SequencePages& pages, int64_t tokens) {
@@ -368,7 +386,7 @@ void CacheManager::check_all(std::span<const SequencePages* const> running, std:
       }
     }
   }
-  int64_t used = 0, idle = 0, resident = 0;
+  int64_t used = index_.score_bytes(), idle = used, resident = 0;
   for (int g = 0; g < groups(); ++g) {
     const nn::PageCounts& counts = pools_.counts(g);
     counts.check_states();

@@ -49,6 +49,8 @@ class CacheManager {
   // Changes whenever something was given back or entered the index: what did not fit may fit now.
   uint64_t version() const { return version_; }
 
+  // As PrefixIndex::find_scores.
+  void find_scores(const CacheRoot& root, const TokenKeys& keys) const;
   // Number of tokens of a sequence, at most `limit`, that the index has.
   int64_t cached(const CacheRoot& root, const TokenKeys& keys, int64_t limit) const;
   // Begins a sequence: shares what the index has of at most `limit` tokens and reserves pages. Returns the number of
@@ -58,11 +60,13 @@ class CacheManager {
   // Takes the pages for writing positions [from, to), and copies the page at `from` if another sequence has it too.
   // false: there is no room, and nothing has changed.
   bool extend(SequencePages& pages, int64_t from, int64_t to, std::vector<PageOp>& ops);
-  // `to` continues from the same tokens as `from`: it shares its pages. The state is copied by an op of `after`, which
-  // is due after the pass that computes the last of these tokens.
-  void fork(SequencePages& from, SequencePages& to, const Demand& demand, std::vector<PageOp>& ops,
+  // `to` continues from the same tokens as `from`, of which `computed` will be there when its own pass begins: it
+  // shares the pages that later ones see. The state is copied by an op of `after`, which is due after the pass that
+  // computes the last of these tokens.
+  void fork(SequencePages& from, SequencePages& to, int64_t computed, const Demand& demand, std::vector<PageOp>& ops,
             std::vector<PageOp>& after);
-  // `computed` tokens are computed: whole pages enter the index, pages that windows have passed are given back.
+  // `computed` tokens are computed: whole pages enter the index, of a prompt also the part of a page that it ends with,
+  // and pages that windows have passed are given back.
   void advance(SequencePages& pages, const TokenKeys& keys, int64_t computed);
   // Takes back tokens from `tokens` on (rejected speculation).
   void truncate(SequencePages& pages, int64_t tokens);
@@ -98,6 +102,7 @@ class CacheManager {
   void share(int group, int32_t page);
   void give_back(int group, int32_t page);
   int32_t take(int group, std::vector<PageOp>& ops);
+  bool give_back_passed(SequencePages& pages, int64_t computed);
   void reserve(SequencePages& pages);
   PrefixIndex::Node* index_page(SequencePages& pages, const TokenKeys& keys, int64_t count);
   void index_pages(SequencePages& pages, const TokenKeys& keys, int64_t computed);

@@ -1,7 +1,6 @@
 // How a step is computed.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -24,7 +23,9 @@ void choose(Draw& draw, bool accept) try {
     return;
   }
   if (draw.request->prepared.is_scored()) {
-    draw.result.tokens = {draw.request->add_score(draw.rows[0])};
+    const ScoredRow& row = draw.rows[0];
+    draw.request->add_row(row.position, draw.request->read_row(row));
+    draw.result.tokens = {draw.request->continuation_token(row.position)};
     return;
   }
   const std::span<const float> logits = draw.rows[0].logits;
@@ -186,13 +187,11 @@ void StepEngine::Parts::complete(Step& step) const {
 
 void StepEngine::Parts::on_prompt_rows(const Step& step, size_t first, std::span<const ScoredRow> rows) {
   wait_for_side();
-  // Rows of one request come in order, and those of different requests are independent.
-  std::map<LiveRequest*, std::vector<const ScoredRow*>> by_request;
-  for (const ScoredRow& row : rows) by_request[step.requests[first + row.sequence].get()].push_back(&row);
-  std::vector<std::pair<LiveRequest*, std::vector<const ScoredRow*>>> tasks(by_request.begin(), by_request.end());
-  runner.share(int64_t(tasks.size()), [&](int64_t task) {
-    for (const ScoredRow* row : tasks[size_t(task)].second) tasks[size_t(task)].first->add_prompt_row(*row);
-  });
+  const auto request_of = [&](size_t i) -> LiveRequest& { return *step.requests[first + rows[i].sequence]; };
+  std::vector<LiveRequest::ReadRow> read(rows.size());
+  runner.share(std::ssize(rows), [&](int64_t i) { read[size_t(i)] = request_of(size_t(i)).read_row(rows[size_t(i)]); });
+  // Rows of one request come in order.
+  for (size_t i = 0; i < rows.size(); ++i) request_of(i).add_row(rows[i].position, std::move(read[i]));
 }
 
 void StepEngine::Parts::on_draw_rows(Step& step, size_t first, size_t count, std::span<const ScoredRow> rows) {

@@ -117,7 +117,6 @@ struct LiveRequest {
   std::unique_ptr<BeamAnswers> beams;            // what `answers` become in a beam search; else null
   std::unique_ptr<GuidedRows> guided;            // with guidance; else null
   RequestId negative_id = 0;                     // of the scheduler's request that reads the negative prompt; 0: none
-  std::vector<TokenLogprobs> prompt_logprobs;    // of the tokens after the first
   generation::TokenScores scores = {};           // of the continuation
   std::shared_ptr<PooledText> pooled = {};       // null: it is not pooled
   std::string error = {};
@@ -142,18 +141,37 @@ struct LiveRequest {
   // The first position whose scores are requested although no token is drawn from them (prompt_logprobs, a continuation
   // that is scored); nullopt: there is none.
   std::optional<int64_t> scored_from() const;
-  // The log-probabilities of the prompt token after row.position.
-  void add_prompt_row(const ScoredRow& row);
-  // The log-probability of the token of the continuation after row.position. Returns the token.
-  TokenId add_score(const ScoredRow& row);
+  // What is kept of a row whose scores are requested although no token is drawn from it: of the prompt token after
+  // row.position the log-probabilities, of a token of the continuation its own and whether it is the likeliest.
+  struct ReadRow {
+    TokenLogprobs logprobs = {};
+    float logprob = 0;
+    bool is_greedy = false;
+  };
+  ReadRow read_row(const ScoredRow& row) const;  // on any thread, while nothing changes
+  void add_row(int64_t position, ReadRow row);
+  // The token of the continuation after a position.
+  TokenId continuation_token(int64_t position) const {
+    return (*prepared.request.continuation)[size_t(position - prepared.first_score())];
+  }
   void end(const SequenceEnd& end);
   // Whether there is something for its listener now.
   bool has_output() const;
   RequestOutput output(double now);
 
  private:
+  // What the parsers of a conversation have taken out of an answer so far.
+  struct Parsed {
+    text::OutputParser parser;
+    text::Message message = {};
+    size_t read = 0;  // bytes of the answer that the parser has
+    bool finished = false;
+  };
+
   std::vector<CompletionOutput> outputs(bool finished);
-  void parse(CompletionOutput& output) const;
+  void parse(CompletionOutput& output, size_t answer);
+
+  std::vector<Parsed> parsed_;  // by choice, of a beam search by rank; empty: the prompt is not a conversation
 };
 
 }  // namespace easydel::esurge

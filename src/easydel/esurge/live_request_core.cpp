@@ -193,6 +193,13 @@ LiveRequest::LiveRequest(RequestId own_id, PreparedRequest own, OnOutput listene
   if (prepared.is_beam_search()) beams = std::make_unique<BeamAnswers>(prepared, tokenizer);
   if (prepared.is_guided())
     guided = std::make_unique<GuidedRows>(prepared.scheduled.choices, prepared.config.guidance_scale);
+  const auto* const chat = std::get_if<Conversation>(&prepared.request.prompt);
+  if (!chat || prepared.is_scored() || pooled) return;
+  text::OutputOptions options;
+  options.tools = chat->tools, options.parse_tools = !chat->tools.is_null(), options.begun = prepared.begun;
+  options.certain = true;
+  for (int64_t choice = 0; choice < unended; ++choice)
+    parsed_.push_back({text::OutputParser(prepared.format, options)});
 }
 
 std::vector<TokenId> LiveRequest::tokens_read(SequenceId sequence, int64_t begin, int64_t end) const {
@@ -241,31 +248,30 @@ std::vector<BeamStep> LiveRequest::advance_guided() {
 
 std::optional<int64_t> LiveRequest::scored_from() const {
   if (prepared.is_scored()) return prepared.first_score() + int64_t(scores.each.size());
-  if (!prepared.request.sampling.prompt_logprobs) return std::nullopt;
-  return int64_t(prompt_logprobs.size());
+  if (!prepared.scheduled.prompt_scores) return std::nullopt;
+  return std::ssize(prepared.scheduled.prompt_scores->rows);
 }
 
-TokenId LiveRequest::add_score(const ScoredRow& row) {
-  const auto index = size_t(row.position - prepared.first_score());
-  const TokenId token = (*prepared.request.continuation)[index];
-  if (index != scores.each.size()) return token;  // computed again
-  const float logprob = row_logprob(row.logits, token);
-  if (std::isnan(logprob)) error = "score: the model's log-probabilities are not numbers";
-  scores.each.push_back(logprob);
-  scores.is_greedy &= generation::likeliest(row.logits) == token;
-  return token;
-}
-
-void LiveRequest::add_prompt_row(const ScoredRow& row) {
+LiveRequest::ReadRow LiveRequest::read_row(const ScoredRow& row) const {
   if (prepared.is_scored()) {
-    add_score(row);
-    return;
+    const TokenId token = continuation_token(row.position);
+    return {{}, row_logprob(row.logits, token), generation::likeliest(row.logits) == token};
   }
-  if (row.position != int64_t(prompt_logprobs.size()) || !error.empty()) return;  // computed again
-  TokenLogprobs found = row_logprobs(row.logits, *prepared.request.sampling.prompt_logprobs,
-                                     prepared.scheduled.prompt[size_t(row.position) + 1]);
-  if (!std::isfinite(found.chosen_logprob())) error = "model: its scores are not numbers (NaN)";
-  prompt_logprobs.push_back(std::move(found));
+  const TokenId next = prepared.scheduled.prompt[size_t(row.position) + 1];
+  return {row_logprobs(row.logits, prepared.scheduled.prompt_scores->count, next)};
+}
+
+void LiveRequest::add_row(int64_t position, ReadRow row) {
+  if (position != scored_from() || !error.empty()) return;  // computed again
+  if (prepared.is_scored()) {
+    if (std::isnan(row.logprob)) error = "score: the model's log-probabilities are not numbers";
+    scores.each.push_back(row.logprob);
+    scores.is_greedy &= row.is_greedy;
+  } else if (std::isfinite(row.logprobs.chosen_logprob())) {
+    prepared.scheduled.prompt_scores->rows.push_back(std::move(row.logprobs));
+  } else {
+    error = "model: its scores are not numbers (NaN)";
+  }
 }
 
 void LiveRequest::end(const SequenceEnd& end) {
@@ -291,7 +297,9 @@ std::vector<CompletionOutput> LiveRequest::outputs(bool finished) {
   if (beams) {
     const std::optional<FinishReason> reason = answers[0]->reason();
     const bool own = !reason || *reason == FinishReason::stop || *reason == FinishReason::length;
-    return beams->outputs(own ? std::nullopt : reason);
+    std::vector<CompletionOutput> out = beams->outputs(own ? std::nullopt : reason);
+    for (size_t i = 0; i < out.size(); ++i) parse(out[i], i);
+    return out;
   }
   const SamplingParams& sampling = prepared.request.sampling;
   std::vector<size_t> order(answers.size());
@@ -303,20 +311,29 @@ std::vector<CompletionOutput> LiveRequest::outputs(bool finished) {
   std::vector<CompletionOutput> out;
   for (const size_t i : order) {
     out.push_back(answers[i]->output(sampling.output_kind != OutputKind::delta));
+    parse(out.back(), i);
     if (order.size() < answers.size()) out.back().index = int64_t(out.size()) - 1;
   }
   return out;
 }
 
-// What a chat's parsers take out of the text.
-void LiveRequest::parse(CompletionOutput& output) const {
-  const auto& chat = std::get<Conversation>(prepared.request.prompt);
-  text::OutputOptions options;
-  options.tools = chat.tools, options.parse_tools = !chat.tools.is_null(), options.begun = prepared.begun;
-  text::Message message = text::parse_output(output.text, prepared.format, std::move(options));
-  output.text = std::move(message.content);
-  output.reasoning_content = std::move(message.reasoning);
-  if (!message.tool_calls.empty()) output.tool_calls = text::tool_calls_document(message.tool_calls);
+// Divides the answer's text into content, reasoning and calls. What was given out is never withdrawn.
+void LiveRequest::parse(CompletionOutput& output, size_t answer) {
+  if (parsed_.empty()) return;
+  Parsed& parsed = parsed_[answer];
+  text::Message& message = parsed.message;
+  const size_t content = message.content.size(), reasoning = message.reasoning.size(),
+               calls = message.tool_calls.size();
+  apply(parsed.parser.feed(std::string_view(output.accumulated_text).substr(parsed.read)), message);
+  parsed.read = output.accumulated_text.size();
+  if (output.finish_reason && !std::exchange(parsed.finished, true)) apply(parsed.parser.finish(), message);
+  output.delta_text = message.content.substr(content);
+  const bool is_new = prepared.request.sampling.output_kind == OutputKind::delta;
+  output.text = is_new ? output.delta_text : message.content;
+  output.reasoning_content = message.reasoning.substr(is_new ? reasoning : 0);
+  const std::vector<text::ToolCall> shown(message.tool_calls.begin() + int64_t(is_new ? calls : 0),
+                                          message.tool_calls.end());
+  if (!shown.empty()) output.tool_calls = text::tool_calls_document(shown);
 }
 
 RequestOutput LiveRequest::output(double now) {
@@ -340,11 +357,8 @@ RequestOutput LiveRequest::output(double now) {
   // A stream begins with them; they stay, because a preempted prompt is computed again.
   const bool streamed = prepared.request.sampling.output_kind == OutputKind::delta;
   if (out.finished || (streamed && first_token))
-    if (!std::exchange(prompt_shown, true)) out.prompt_logprobs = prompt_logprobs;
-  // Streams are parsed by their readers, piece by piece.
-  if (out.finished && std::holds_alternative<Conversation>(prepared.request.prompt) &&
-      prepared.request.sampling.output_kind == OutputKind::final_only)
-    for (CompletionOutput& one : out.outputs) parse(one);
+    if (const auto& scores = prepared.scheduled.prompt_scores; scores && !std::exchange(prompt_shown, true))
+      out.prompt_logprobs = scores->rows;
   out.error = error;
   out.timed_out = timed_out;
   out.update_seq = ++update_seq;

@@ -32,7 +32,7 @@ int32_t PagePools::take(int group, std::vector<PageOp>& ops) {
   check(fits(group), "pages: ", used_bytes_, " bytes are used; another page exceeds the budget of ", budget_bytes_);
   nn::PageCounts& counts = counts_[size_t(group)];
   if (counts.free() == 0) {
-    while (resident_bytes_ + bytes_of(group) > budget_bytes_)
+    while (resident_bytes_ + kept_bytes_ + bytes_of(group) > budget_bytes_)
       check(release_one(ops), "pages: ", resident_bytes_, " bytes hold memory, but none of them is free");
     resident_bytes_ += bytes_of(group);
   }

@@ -31,14 +31,18 @@ class PagePools {
 
   const CacheLayout& layout() const { return layout_; }
   int64_t budget_bytes() const { return budget_bytes_; }
-  int64_t used_bytes() const { return used_bytes_; }          // of pages with owners
+  int64_t used_bytes() const { return used_bytes_; }          // of pages with owners, and of keep_bytes()
   int64_t idle_bytes() const { return idle_bytes_; }          // of these: owned by the index alone
   int64_t resident_bytes() const { return resident_bytes_; }  // of pages that hold memory, free ones included
   int64_t used_pages() const;
   const nn::PageCounts& counts(int group) const { return counts_[size_t(group)]; }
 
-  // Whether a page of the group can be taken without evicting anything.
-  bool fits(int group) const { return used_bytes_ + bytes_of(group) <= budget_bytes_; }
+  // Whether a page of the group, or so many bytes, can be taken without evicting anything.
+  bool fits(int group) const { return fits_bytes(bytes_of(group)); }
+  bool fits_bytes(int64_t bytes) const { return used_bytes_ + bytes <= budget_bytes_; }
+  // Bytes that the index keeps beside its pages. They count as idle.
+  void keep_bytes(int64_t bytes) { kept_bytes_ += bytes, used_bytes_ += bytes, idle_bytes_ += bytes; }
+  void give_up_bytes(int64_t bytes) { keep_bytes(-bytes); }
   // A page with one owner. Memory of free pages of other groups is released if the budget requires it. Bug: !fits().
   int32_t take(int group, std::vector<PageOp>& ops);
   void share(int group, int32_t page);
@@ -62,7 +66,7 @@ class PagePools {
   bool release_one(std::vector<PageOp>& ops);
 
   CacheLayout layout_;
-  int64_t budget_bytes_, used_bytes_ = 0, idle_bytes_ = 0, resident_bytes_ = 0;
+  int64_t budget_bytes_, used_bytes_ = 0, idle_bytes_ = 0, resident_bytes_ = 0, kept_bytes_ = 0;
   std::vector<nn::PageCounts> counts_;      // by group
   std::vector<std::vector<char>> indexed_;  // by group and page
 };

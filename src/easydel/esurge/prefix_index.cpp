@@ -311,6 +311,7 @@ PrefixIndex::Node* PrefixIndex::remove(Node& node) {
   for (int g = 0; g < whole(); ++g)
     if (g != state_group_) drop_page(node, g);
   while (!node.states.empty()) drop_state(node, node.states.size() - 1);
+  drop_scores(node);
   parent->children.erase(parent->children.find(Tokens(node.tokens)));
   --nodes_;
   return parent;
@@ -339,7 +340,11 @@ void PrefixIndex::evict_state() {
 
 bool PrefixIndex::evict_one() {
   const bool page = !evictable_.empty(), state = !states_.empty();
-  if (!page && !state) return false;
+  if (!page && !state) {
+    if (scored_.empty()) return false;
+    drop_scores(*scored_.begin()->second);
+    return true;
+  }
   ++evictions_;
   if (!page || (state && states_.begin()->first < evictable_.begin()->first)) {
     evict_state();

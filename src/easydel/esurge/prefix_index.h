@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "easydel/esurge/page_pools.h"
+#include "easydel/esurge/page_scores.h"
 
 namespace easydel::esurge {
 
@@ -29,6 +30,7 @@ struct CacheRoot {
 struct TokenKeys {
   std::span<const int32_t> prompt, generated;
   bool roles_matter = false;
+  PromptScores* scores = nullptr;  // of the prompt, which enter the index with its pages; null: none are wanted
 
   int64_t size() const { return int64_t(prompt.size() + generated.size()); }
   uint32_t operator[](int64_t i) const {
@@ -68,6 +70,8 @@ class PrefixIndex {
     std::vector<char> evictable;    // the same places: whether it is in the list of what can be evicted
     std::vector<KeptState> states;  // in the order of rows
     int64_t users = 0;              // sequences that go on from here
+    PageScores scores;              // of its tokens, after those before them
+    uint64_t scores_stamp = 0;      // when they were entered; 0: there are none
   };
 
   // What of a sequence's beginning is there.
@@ -108,9 +112,20 @@ class PrefixIndex {
   // Keeps a state that the caller owns as that after `rows` of the node's tokens; the ownership moves.
   void keep_state(Node* node, int64_t rows, int32_t slot);
 
+  // Appends to `scores` what is kept of the prompt's tokens after those whose scores are there already, up to the first
+  // one without as many as are wanted. It changes nothing else.
+  void find_scores(const CacheRoot& root, const TokenKeys& keys, PromptScores& scores) const;
+  // Evicts what is idle until there is room for scores of `count` tokens from position `begin` on, or nothing is left.
+  void make_score_room(int64_t begin, int64_t count, const PromptScores& scores);
+  // Keeps the scores of the node's first `count` tokens, which are those from position `begin` on, as far as they are
+  // there and the budget has room.
+  void keep_scores(Node& node, int64_t begin, int64_t count, const PromptScores& scores);
+  int64_t score_bytes() const;  // of all that are kept
+
   // Must be called after the owners of a page in the index have changed. `used`: it counts as used now.
   void changed(int group, int32_t page, bool used);
-  // Evicts the least recently used page, leaf or state that only the index owns. false: there is none.
+  // Evicts the least recently used page, leaf or state that only the index owns, or else the oldest scores. false:
+  // there is none.
   bool evict_one();
 
   // A stored page of what restore() entered: its number among those of the group, and its id now.
@@ -150,6 +165,7 @@ class PrefixIndex {
   void unlist(Node& node, int place);
   void drop_page(Node& node, int group);
   void drop_state(Node& node, size_t i);
+  void drop_scores(Node& node);
   void evict_state();
   Node* remove(Node& node);
   void prune(Node* node);
@@ -163,6 +179,7 @@ class PrefixIndex {
   Places roots_;
   std::vector<std::vector<Node*>> node_of_;  // by group and page
   std::map<uint64_t, Entry> evictable_, states_;
+  std::map<uint64_t, Node*> scored_;  // that have scores, by their stamps
   uint64_t clock_ = 0;
   int64_t nodes_ = 0, evictions_ = 0;
 };

@@ -350,7 +350,8 @@ PreparedRequest RequestPreparer::prepare(Request request) const {
   settle_guidance(out);
   scheduled.priority = sampling.priority;
   scheduled.root.salt = sampling.cache_salt.value_or("");
-  if (sampling.prompt_logprobs) scheduled.max_cached_tokens = 0;
+  if (sampling.prompt_logprobs)
+    scheduled.prompt_scores = std::make_shared<PromptScores>(PromptScores{*sampling.prompt_logprobs});
   out.config.max_new_tokens = scheduled.max_tokens;
   if (const auto* text = std::get_if<std::string>(&out.request.prompt); text && out.truncated_tokens == 0)
     out.prompt = *text;

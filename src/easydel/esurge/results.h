@@ -9,23 +9,10 @@
 
 #include "easydel/base/document.h"
 #include "easydel/esurge/finish_reason.h"
+#include "easydel/esurge/token_logprobs.h"
 #include "easydel/generation/score_request.h"
-#include "easydel/text/tokenizers/tokenizer.h"
 
 namespace easydel::esurge {
-
-using text::TokenId;
-
-// Log-probabilities of one row: the k most likely tokens and the token that came, most likely first; equal ones in the
-// order of their ids.
-struct TokenLogprobs {
-  std::vector<TokenId> token_ids;
-  std::vector<float> logprobs;  // of token_ids
-  size_t chosen = 0;            // index of the token that came
-
-  float chosen_logprob() const { return logprobs[chosen]; }
-  bool operator==(const TokenLogprobs&) const = default;
-};
 
 // One answer. `text`, `token_ids` and `logprobs` hold the answer so far; with output_kind `delta` only what is new
 // since the last result.
@@ -38,13 +25,14 @@ struct CompletionOutput {
   double cumulative_logprob = 0;
   std::optional<float> score = {};           // of a beam search, as generation::Beam has it
   std::vector<TokenLogprobs> logprobs = {};  // of each token, if they were asked for
-  std::string accumulated_text = {};         // all text so far, whatever output_kind is
+  std::string accumulated_text = {};         // all that came so far, whatever output_kind is, before it is parsed
   std::string delta_text = {};               // text that is new since the last result
   int64_t num_generated_tokens = 0;
   std::optional<FinishReason> finish_reason = {};                    // nullopt: it goes on
   std::variant<std::monostate, std::string, TokenId> stop_reason{};  // the stop string or the token that ended it
-  // Of a conversation's answer with output_kind `final_only`: what the parsers took out of it. `text` is then its
-  // content, accumulated_text stays as it came. tool_calls is a list, or null.
+  // Of a conversation's answer: what the parsers took out of it, whose content is `text`. tool_calls is a list of whole
+  // calls, or null. With output_kind `delta` they are what is new, and nothing is withdrawn later: text that a later
+  // marker may turn into something else is held back.
   std::string reasoning_content = {};
   Value tool_calls = {};
 };

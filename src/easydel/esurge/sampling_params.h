@@ -103,8 +103,7 @@ struct SamplingParams {
         field<&S::logprobs>("Number of most likely tokens whose log-probabilities are returned for each token, in "
                             "addition to the chosen one; null: none at all.",
                             between(0, max_logprobs)),
-        field<&S::prompt_logprobs>("The same for the prompt's tokens; the whole prompt is then computed.",
-                                   between(0, max_logprobs)),
+        field<&S::prompt_logprobs>("The same for the prompt's tokens.", between(0, max_logprobs)),
         field<&S::detokenize>("Return text."),
         field<&S::skip_special_tokens>("Leave special tokens out of the text."),
         field<&S::spaces_between_special_tokens>("Put spaces between special tokens of the text.",

@@ -50,7 +50,11 @@ Scheduler::Sequence* Scheduler::find(SequenceId id) const {
 }
 
 TokenKeys Scheduler::keys(const Sequence& s) const {
-  return {s.request->asked.prompt, s.generated, cache_.layout().roles_matter};
+  // Of a sequence that has outgrown its frequencies they are those of the former ones.
+  const bool outgrown = config_.restart_length > 0 && s.frequency_class == 1 &&
+                        std::ssize(s.request->asked.prompt) <= config_.restart_length;
+  return {s.request->asked.prompt, s.generated, cache_.layout().roles_matter,
+          outgrown ? nullptr : s.request->asked.prompt_scores.get()};
 }
 
 int64_t Scheduler::known_tokens(const Sequence& s) const {
@@ -320,7 +324,7 @@ void Scheduler::reset_when_idle(double now) {
 
 void Scheduler::finish(std::span<const StepResult> results) {
   check(!unfinished_.empty(), "scheduler: no plan is unfinished");
-  if (trace_) trace_->finish(results);
+  if (trace_) trace_->finish(results, known_scores(unfinished_.front()));
   const Unfinished plan = std::move(unfinished_.front());
   unfinished_.pop_front();
   size_t at = 0;
@@ -343,6 +347,15 @@ void Scheduler::finish(std::span<const StepResult> results) {
     cache_.drop_index(ops_);
   }
   if (config_.check_every_step) check_pages();
+}
+
+// Of the plan's requests that want some: how many rows are there.
+std::vector<std::pair<RequestId, int64_t>> Scheduler::known_scores(const Unfinished& plan) const {
+  std::vector<std::pair<RequestId, int64_t>> out;
+  for (const InFlight& part : plan.parts)
+    if (const auto& scores = part.sequence->request->asked.prompt_scores)
+      out.emplace_back(part.sequence->request->id, std::ssize(scores->rows));
+  return out;
 }
 
 void Scheduler::finish_part(const InFlight& part, const StepResult* result) {

@@ -59,6 +59,9 @@ struct SchedulerRequest {
   bool beams = false;
   // Tokens of the prompt that may come from the index: scores of the others are wanted.
   int64_t max_cached_tokens = std::numeric_limits<int64_t>::max();
+  // Scores of all of the prompt are wanted: what computes a step appends them before it is finished, and the index
+  // gives those that it has. Tokens come from the index only as far as scores are there. Null: none are wanted.
+  std::shared_ptr<PromptScores> prompt_scores = {};
 };
 
 struct SequenceId {
@@ -195,6 +198,8 @@ class Scheduler {
   CacheRoot root(const Sequence& sequence) const;
   int64_t known_tokens(const Sequence& sequence) const;
   int64_t remaining(const Sequence& sequence) const;
+  PromptScores* missing_scores(const Sequence& sequence) const;
+  int64_t most_cacheable(const Sequence& sequence) const;
   int64_t cacheable(const Sequence& sequence) const;
   bool may_run(const Sequence& sequence) const;
   bool loses_less(const Sequence& a, const Sequence& b) const;
@@ -214,6 +219,7 @@ class Scheduler {
   bool join(Sequence& sequence);
   bool preempt_beam(StepPlan& plan);
   void finish_part(const InFlight& part, const StepResult* result);
+  std::vector<std::pair<RequestId, int64_t>> known_scores(const Unfinished& plan) const;
 
   void end(Sequence& sequence, FinishReason reason, bool timed_out = false);
   void end_request(Request& request, FinishReason reason, bool timed_out = false);

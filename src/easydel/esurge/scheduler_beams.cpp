@@ -80,7 +80,7 @@ void Scheduler::continue_beams(RequestId id, std::span<const BeamStep> steps) {
     s.generated = std::move(generated[i]);
     s.computed = runs[i] ? computed[parent] : 0;
     if (const auto owner = size_t(owners[parent]); runs[i] && owner != i) {
-      cache_.fork(request.sequences[owner]->pages, s.pages, {.fork_pages = 0}, ops_, ops_);
+      cache_.fork(request.sequences[owner]->pages, s.pages, s.computed, {.fork_pages = 0}, ops_, ops_);
     } else if (!runs[i] && had[i]) {
       s.counts_preemption = false;
       preempt(s);

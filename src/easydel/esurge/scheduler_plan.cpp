@@ -101,7 +101,7 @@ void Scheduler::fork(Sequence& s, StepPlan& plan) {
     other.computed = s.computed + s.planned - unfinished_.back().parts.back().tokens;
     const int64_t end = s.computed + s.planned;
     other.planned = end - other.computed, other.drawn = 1, other.in_flight = 1;
-    cache_.fork(s.pages, other.pages, demand, plan.before, plan.after);
+    cache_.fork(s.pages, other.pages, other.computed, demand, plan.before, plan.after);
     running_.push_back(&other);
     // Its part is that of the first sequence, which stays the last one before the forks.
     unfinished_.back().parts.push_back({&other, end, other.planned, 0, true, -1});
@@ -146,10 +146,24 @@ void Scheduler::plan_generated(StepPlan& plan) {
   }
 }
 
-// Tokens of a sequence that need not be computed if they are in the index. The last one always is.
-int64_t Scheduler::cacheable(const Sequence& s) const {
+// Null: none are wanted, or all are there.
+PromptScores* Scheduler::missing_scores(const Sequence& s) const {
+  PromptScores* const scores = s.request->asked.prompt_scores.get();
+  return scores && scores->rows.size() + 1 < s.request->asked.prompt.size() ? scores : nullptr;
+}
+
+// Tokens of a sequence that need not be computed if they are in the index with all that is wanted. The last one always
+// is.
+int64_t Scheduler::most_cacheable(const Sequence& s) const {
   const int64_t all = known_tokens(s) - 1;
   return s.generated.empty() ? std::min(s.request->asked.max_cached_tokens, all) : all;
+}
+
+// The same with the scores that are there now, after the index has given those that it has.
+int64_t Scheduler::cacheable(const Sequence& s) const {
+  if (missing_scores(s)) cache_.find_scores(root(s), keys(s));
+  const PromptScores* const missing = missing_scores(s);
+  return missing ? std::min(most_cacheable(s), std::ssize(missing->rows)) : most_cacheable(s);
 }
 
 // Whether a running sequence is computing a longer beginning of this one than the index has.
@@ -162,22 +176,31 @@ bool Scheduler::waits_for_prefix(Sequence& s) {
       return true;
     s.waits_until = 0;
   }
-  const int64_t page_size = cache_.layout().page_size, limit = cacheable(s);
-  if (limit < page_size) return false;
-  int64_t there = -1;
+  // States are kept at the ends of pages.
+  const bool has_states = cache_.layout().state_group() >= 0;
+  const int64_t page_size = cache_.layout().page_size, limit = most_cacheable(s);
+  int64_t there = -1, least = 0;
   for (Sequence* other : running_) {
-    if (other->leaving != Sequence::Leaving::no || other->pages.indexed >= known_tokens(*other) - page_size ||
+    if (other->leaving != Sequence::Leaving::no || other->computed + 1 >= known_tokens(*other) ||
         other->frequency_class != s.frequency_class || other->request->asked.root != s.request->asked.root)
       continue;
-    const int64_t common = keys(*other).common(keys(s), std::min(limit, known_tokens(*other))) / page_size * page_size;
-    if (common <= other->pages.indexed || common <= s.waits_until) continue;
-    if (there < 0) there = cache_.cached(root(s), keys(s), limit);
-    if (common <= there) continue;
+    const PromptScores *const wanted = missing_scores(s), *const made = other->request->asked.prompt_scores.get();
+    if (wanted && (!made || made->count < wanted->count)) continue;
+    const int64_t most = wanted ? int64_t(other->request->asked.prompt.size()) : known_tokens(*other);
+    int64_t common = keys(*other).common(keys(s), std::min(limit, most));
+    if (has_states) common -= common % page_size;
+    if (common <= other->computed || common <= s.waits_until) continue;
+    if (there < 0) {
+      there = cache_.cached(root(s), keys(s), cacheable(s));
+      // A page is worth waiting for, and less of it is if it saves a good part of what is to be computed.
+      least = std::min(page_size, std::max<int64_t>(16, (known_tokens(s) - there) / 4));
+    }
+    if (common - there < least) continue;
     s.waits_for = id_of(*other), s.waits_admission = other->admission, s.waits_until = common;
   }
   if (s.waits_until == 0) return false;
   Sequence& other = *find(s.waits_for);
-  if (cache_.layout().state_group() >= 0) other.cut_at = s.waits_until;
+  if (has_states) other.cut_at = s.waits_until;
   return true;
 }
 

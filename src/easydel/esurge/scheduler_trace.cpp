@@ -87,6 +87,7 @@ void SchedulerTrace::add(const SchedulerRequest& request, RequestId id) {
   out.set("deadline", request.deadline ? Value::number(*request.deadline) : Value());
   out.set("max_cached_tokens", Value::integer(request.max_cached_tokens));
   out.set("beams", Value::boolean(request.beams));
+  out.set("prompt_logprobs", request.prompt_scores ? Value::integer(request.prompt_scores->count) : Value());
   line(out);
 }
 
@@ -142,7 +143,8 @@ void SchedulerTrace::schedule(double now, const StepPlan& plan) {
   line(out);
 }
 
-void SchedulerTrace::finish(std::span<const StepResult> results) {
+void SchedulerTrace::finish(std::span<const StepResult> results,
+                            std::span<const std::pair<RequestId, int64_t>> scores) {
   Value list = Value::list(), out = one("call", Value::text("finish"));
   for (const StepResult& result : results) {
     Value entry = one("request", Value::integer(result.id.request));
@@ -153,6 +155,10 @@ void SchedulerTrace::finish(std::span<const StepResult> results) {
     list.items.push_back(std::move(entry));
   }
   out.set("results", std::move(list));
+  Value rows = Value::list();
+  for (const auto& [request, count] : scores)
+    rows.items.push_back(integers(std::initializer_list<int64_t>{request, count}));
+  out.set("scores", std::move(rows));
   line(out);
 }
 

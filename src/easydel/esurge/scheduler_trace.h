@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "easydel/base/document.h"
 #include "easydel/base/files.h"
@@ -33,7 +34,8 @@ class SchedulerTrace {
   void call(std::string_view name);
   void take_new_weights(bool same);
   void schedule(double now, const StepPlan& plan);
-  void finish(std::span<const StepResult> results);
+  // `scores`: requests, and the number of rows of their prompts' scores that are there.
+  void finish(std::span<const StepResult> results, std::span<const std::pair<RequestId, int64_t>> scores);
 
  private:
   void line(const Value& call) { file_.line(to_json(call)); }

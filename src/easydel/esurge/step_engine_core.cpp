@@ -1,7 +1,6 @@
 #include "easydel/esurge/step_engine.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "easydel/base/error.h"
@@ -222,7 +221,7 @@ void StepEngine::Parts::choose_part(LiveRequest& request, SchedulerRequest& sche
 void StepEngine::Parts::add_negative(const std::shared_ptr<LiveRequest>& request, SchedulerRequest scheduled) try {
   scheduled.prompt = request->prepared.negative_prompt;
   scheduled.deadline.reset();
-  scheduled.max_cached_tokens = std::numeric_limits<int64_t>::max();
+  scheduled.prompt_scores.reset();
   request->negative_id = scheduler.add(std::move(scheduled));
   negatives.emplace(request->negative_id, request);
 } catch (const UserError&) {
