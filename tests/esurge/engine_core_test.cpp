@@ -287,6 +287,86 @@ TEST(Engine, ParsesTheAnswerToAConversation) {
   EXPECT_EQ(one.text, "c d");
 }
 
+// What one answer was in all results of a stream.
+CompletionOutput joined(const std::vector<RequestOutput>& outputs, size_t index) {
+  CompletionOutput out;
+  out.tool_calls = Value::list();
+  for (const RequestOutput& output : outputs) {
+    const CompletionOutput& one = output.outputs.at(index);
+    out.text += one.text, out.reasoning_content += one.reasoning_content, out.delta_text += one.delta_text;
+    for (const Value& call : one.tool_calls.items) out.tool_calls.items.push_back(call);
+  }
+  return out;
+}
+
+TEST(Engine, ParsesStreamsOfAnswersToConversations) {
+  EngineSetup setup = story();
+  setup.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}";
+  setup.config.reasoning_parser = "deepseek_r1", setup.config.tool_parser = "hermes";
+  Engine engine(setup);
+  Request request = request_of("", 400);
+  request.prompt = Conversation{
+      parse_json(R"([{"role": "user", "content": "Tom"}])"),
+      parse_json(R"([{"type": "function", "function": {"name": "go", "parameters": {"type": "object"}}}])")};
+  GuidedDecoding guided;
+  guided.choice = {
+      "<think>a b < c</think>so <b>:\n<tool_call>\n{\"name\": \"go\", \"arguments\": {\"to\": 1}}\n"
+      "</tool_call>\n<tool_call>\n{\"name\": \"go\", \"arguments\": {\"to\": [2]}}\n</tool_call>"};
+  request.sampling.guided_decoding = guided;
+  request.sampling.stop_token_ids = {2};
+  request.sampling.n = 2, request.sampling.temperature = 1, request.sampling.seed = 5;
+  request.sampling.output_kind = OutputKind::final_only;
+  const RequestOutput whole = engine.generate(request);
+  const CompletionOutput& right = whole.outputs.at(0);
+  EXPECT_EQ(right.reasoning_content, "a b < c");
+  EXPECT_EQ(right.text.find("<tool"), std::string::npos);
+  EXPECT_NE(right.text.find("so <b>:"), std::string::npos);
+  ASSERT_EQ(right.tool_calls.items.size(), 2u);
+  EXPECT_EQ(right.tool_calls.items[1].find("function")->find("arguments")->scalar, R"({"to": [2]})");
+  for (const OutputKind kind : {OutputKind::delta, OutputKind::cumulative}) {
+    request.sampling.output_kind = kind;
+    std::vector<RequestOutput> outputs;
+    engine.stream(request, [&](const RequestOutput& output) {
+      outputs.push_back(output);
+      return true;
+    });
+    EXPECT_GT(outputs.size(), 10u);
+    for (const size_t index : {0, 1}) {
+      const CompletionOutput all = joined(outputs, index), last = outputs.back().outputs.at(index);
+      EXPECT_EQ(all.delta_text, right.text);
+      const CompletionOutput& found = kind == OutputKind::delta ? all : last;
+      EXPECT_EQ(found.text, right.text);
+      EXPECT_EQ(found.reasoning_content, right.reasoning_content);
+      EXPECT_EQ(to_json(found.tool_calls), to_json(right.tool_calls));
+      EXPECT_EQ(last.accumulated_text, right.accumulated_text);
+    }
+    // What came is a beginning of the whole, and a call is there before the last result.
+    std::string reasoning;
+    size_t calls = 0;
+    for (const RequestOutput& output : outputs) {
+      const CompletionOutput& one = output.outputs.at(0);
+      reasoning = kind == OutputKind::delta ? reasoning + one.reasoning_content : one.reasoning_content;
+      EXPECT_TRUE(right.reasoning_content.starts_with(reasoning)) << reasoning;
+      if (!output.finished) calls = std::max(calls, one.tool_calls.items.size());
+    }
+    EXPECT_GE(calls, 1u);
+  }
+  // Results that nobody fetched are joined.
+  request.sampling.output_kind = OutputKind::delta;
+  std::vector<RequestOutput> outputs;
+  engine.stream(request, [&](const RequestOutput& output) {
+    outputs.push_back(output);
+    if (outputs.size() == 1)
+      while (engine.metrics().requests_finished < 4) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return true;
+  });
+  EXPECT_EQ(outputs.size(), 2u);
+  const CompletionOutput all = joined(outputs, 1);
+  EXPECT_EQ(all.text, right.text);
+  EXPECT_EQ(all.reasoning_content, right.reasoning_content);
+  EXPECT_EQ(to_json(all.tool_calls), to_json(right.tool_calls));
+}
+
 TEST(Engine, StopsAtStringsOutsideOfReasoningAlone) {
   EngineSetup setup = story();
   setup.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}";

@@ -1,5 +1,6 @@
 #include "easydel/esurge/engine.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -7,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <future>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
@@ -25,6 +27,11 @@ namespace {
 void join_completion(CompletionOutput& to, CompletionOutput next) {
   next.text = to.text + next.text;
   next.delta_text = to.delta_text + next.delta_text;
+  next.reasoning_content = to.reasoning_content + next.reasoning_content;
+  if (to.tool_calls.is_list()) {
+    if (next.tool_calls.is_list()) std::ranges::move(next.tool_calls.items, std::back_inserter(to.tool_calls.items));
+    next.tool_calls = std::move(to.tool_calls);
+  }
   next.token_ids.insert(next.token_ids.begin(), to.token_ids.begin(), to.token_ids.end());
   next.logprobs.insert(next.logprobs.begin(), to.logprobs.begin(), to.logprobs.end());
   to = std::move(next);
