@@ -156,9 +156,9 @@ TEST(HeldBodies, CountAsTheyCome) {
   RequestParser parser(RequestLimits{});
   const std::string head = begun(8 * mib, 0);
   ASSERT_EQ(parser.feed(head), head.size());
-  parser.feed("x");
+  parser.feed(std::string(100, 'x'));
   EXPECT_LT(parser.request().body.capacity(), 1000u);
-  const std::string most(8 * mib - 2, 'x');
+  const std::string most(8 * mib - 101, 'x');
   for (std::string_view rest = most; !rest.empty(); rest.remove_prefix(std::min<size_t>(rest.size(), 16384)))
     parser.feed(rest.substr(0, 16384));
   EXPECT_EQ(parser.body_bytes_received(), 8 * mib - 1);
@@ -272,7 +272,8 @@ TEST(HeldValues, AreBoundedOnEveryRoute) {
            {"/v1/responses", R"({"input": "hi", "metadata": )" + many(40000, "0") + "}"},
            {"/apply-template", R"({"messages": )" + many(40000, "0") + "}"},
            {"/v1/completions", R"({"prompt": )" + many(1000, "[5]") + R"(, "max_tokens": 1})"},
-           {"/tokenize", R"({"return_token_strs": true, "prompt": ")" + std::string(20000, 'a') + "\"}"}}) {
+           {"/tokenize", R"({"return_token_strs": true, "prompt": ")" + std::string(40000, 'a') + "\"}"},
+           {"/detokenize", R"({"tokens": )" + many(400000, "5") + "}"}}) {
     // The request before may have its answer, and its memory a moment longer.
     ASSERT_TRUE(test::eventually([&] { return server.http->counts().held_bytes == 0; }));
     const test::Reply reply = server.post(path, body);
@@ -280,7 +281,7 @@ TEST(HeldValues, AreBoundedOnEveryRoute) {
     EXPECT_EQ(reply.error("message"), too_large) << path;
   }
   ASSERT_TRUE(test::eventually([&] { return server.http->counts().held_bytes == 0; }));
-  EXPECT_EQ(server.post("/tokenize", R"({"prompt": ")" + std::string(20000, 'a') + "\"}").status, 200);
+  EXPECT_EQ(server.post("/tokenize", R"({"prompt": ")" + std::string(40000, 'a') + "\"}").status, 200);
   EXPECT_TRUE(test::eventually([&] { return server.http->counts().held_bytes == 0; }));
 }
 

@@ -16,8 +16,8 @@ namespace easydel::server {
 namespace {
 
 constexpr int64_t default_completion_tokens = 16;
-// What each of a thousand prompts of a request takes at least, from here to the engine.
-constexpr size_t memory_of_prompt = 4096;
+// What each of thousands of short prompts of a request takes, from here to the engine (measured).
+constexpr size_t memory_of_prompt = 6 << 10;
 
 class CompletionWriter final : public AnswerWriter {
  public:

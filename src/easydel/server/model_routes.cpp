@@ -18,9 +18,9 @@ namespace {
 
 using text::TokenId;
 
-// Memory for each byte of a text that becomes tokens and then an answer, at most a token a byte: an id and its digits;
-// with texts of tokens also those, their offsets, and both as JSON.
-constexpr size_t memory_per_byte = 12, memory_per_byte_with_texts = 160;
+// Memory for each byte of a text that becomes tokens, at most one a byte: an id; with texts of tokens also a text,
+// which is rarely longer than its object, and an offset. The answer counts when it is written.
+constexpr size_t memory_per_byte = 4, memory_per_byte_with_texts = 64;
 
 // A JSON list, written as text at once: a document takes more than a hundred bytes for each token.
 template <class Item, class Write>
