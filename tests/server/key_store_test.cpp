@@ -7,6 +7,9 @@
 #include <thread>
 
 #include "easydel/base/files.h"
+#include "easydel/base/log.h"
+#include "easydel/server/server.h"
+#include "server/client.h"
 #include "support/data.h"
 
 namespace easydel::server {
@@ -217,6 +220,93 @@ TEST(KeyStore, SavesAgainAfterAWriteFailed) {
   EXPECT_FALSE(files::exists(folder / "keys.json"));
   store.keys.save();
   EXPECT_TRUE(files::exists(folder / "keys.json"));
+}
+
+ServeConfig with_keys_in(const fs::path& folder) {
+  ServeConfig config;
+  config.host = "127.0.0.1";
+  config.port = 0;
+  config.storage_dir = folder.string();
+  return config;
+}
+
+TEST(ServerStart, RefusesKeysThatNobodyCanHave) {
+  const test::TemporaryFolder folder;
+  ServeConfig config = with_keys_in(folder / "kept");
+  const std::string nobody =
+      "admin_key: is missing: requests need API keys, and there are none\n    give admin_key, by which keys are made, "
+      "or a file that has some with api_keys_file";
+  EXPECT_EQ(test::refusal([&] { Server server(config); }), nobody);
+  config.storage_dir = {};
+  config.require_api_key = true;
+  EXPECT_EQ(test::refusal([&] { Server server(config); }), nobody);
+  // With a key that was made before, the server needs no administrator.
+  config = with_keys_in(folder / "kept");
+  Store store(folder / "kept" / "keys.json");
+  store.keys.create({.name = "a"}, "admin");
+  store.keys.save();
+  Server server(config);
+  server.start();
+  EXPECT_TRUE(server.drain(5));
+}
+
+TEST(ServerStart, RefusesAFolderThatCannotBeWritten) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "file", "");
+  ServeConfig config = with_keys_in(folder / "file");
+  config.admin_key = "the admin's own key";
+  const std::string path = (folder / "file" / "keys.json").string();
+  EXPECT_EQ(test::refusal([&] {
+              Server server(config);
+              server.start();
+            }),
+            "storage_dir: " + path + ": cannot write: Not a directory\n    give a path that can be written, or set " +
+                "enable_persistence: false, with which keys are only read");
+  config.enable_persistence = false;
+  Server server(config);
+  server.start();
+  EXPECT_TRUE(server.drain(5));
+}
+
+TEST(ServerStart, SaysOnceThatKeysAreNotSavedAndOnceThatTheyAreAgain) {
+  std::mutex mutex;
+  std::string logged;
+  log::set_sink([&](log::Level, std::string_view line) {
+    const std::lock_guard lock(mutex);
+    logged += str(line, "\n");
+  });
+  const auto count = [&](const std::string& text) {
+    const std::lock_guard lock(mutex);
+    int out = 0;
+    for (size_t at = logged.find(text); at != std::string::npos; at = logged.find(text, at + 1)) ++out;
+    return out;
+  };
+  const test::TemporaryFolder folder;
+  ServeConfig config = with_keys_in(folder / "kept");
+  config.admin_key = "the admin's own key";
+  config.auto_save_interval = 0.01;
+  std::atomic<int> tried = 0;
+  {
+    Server server(config);
+    server.start();
+    files::set_fault([&](files::Operation operation, const files::fs::path&) {
+      return operation == files::Operation::fsync ? ++tried, ENOSPC : 0;
+    });
+    const std::string address = server.address();
+    test::RawClient client(std::stoll(address.substr(address.rfind(':') + 1)));
+    client.send(
+        "POST /v1/admin/keys HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\nContent-Type: "
+        "application/json\r\nAuthorization: Bearer the admin's own key\r\n\r\n{}");
+    EXPECT_EQ(client.all().substr(9, 3), "200");
+    EXPECT_TRUE(test::eventually([&] { return tried >= 3; }));
+    EXPECT_EQ(count("the keys were not saved"), 1);
+    files::set_fault(nullptr);
+    EXPECT_TRUE(test::eventually([&] { return count("the keys are saved again") == 1; }));
+    server.drain(5);
+  }
+  EXPECT_EQ(count("the keys were not saved"), 1);
+  EXPECT_EQ(count("the keys are saved again"), 1);
+  log::set_sink(nullptr);
 }
 
 }  // namespace

@@ -125,6 +125,14 @@ void KeyStore::reload() {
   changed_ = true;
 }
 
+void KeyStore::save_anyway() {
+  {
+    const std::lock_guard lock(mutex_);
+    changed_ = true;
+  }
+  save();
+}
+
 void KeyStore::save() {
   std::string text;
   {

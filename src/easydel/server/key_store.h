@@ -71,8 +71,9 @@ class KeyStore {
   Value stats() const;
   std::vector<AuditEntry> audit(size_t limit) const;  // the newest first
 
-  void save();    // if something has changed; UserError: the file cannot be written
-  void reload();  // reads the file anew; UserError: it is broken, and nothing has changed
+  void save();         // if something has changed; UserError: the file cannot be written
+  void save_anyway();  // UserError: the file cannot be written
+  void reload();       // reads the file anew; UserError: it is broken, and nothing has changed
 
  private:
   struct Wrong {

@@ -137,11 +137,11 @@ struct ServeConfig {
             "Bytes that bodies of requests, what is read from them, and answers that clients do not read may take at a "
             "time. A request that would take more is refused with 503, a stream ends. Up to 32 KiB of a request are "
             "always taken.",
-            between(65536, int64_t{1} << 50)),
+            at_least(65536)),
         field<&C::max_held_bytes_per_address>(
             "The same for one address, which is refused with 429. Raise it if all clients come through a proxy, or "
             "name the proxy in trusted_proxies.",
-            between(65536, int64_t{1} << 50)),
+            at_least(65536)),
         field<&C::ping_seconds>("Seconds without an event after which a stream gets a comment, so that proxies do not "
                                 "close it.",
                                 above(0)),

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -136,8 +137,10 @@ struct Server::Parts {
     if (!keys || !config.enable_persistence) return;
     try {
       keys->save();
+      if (saving_fails.exchange(false)) log::info("serve: the keys are saved again");
     } catch (const std::exception& error) {
-      log::error("serve: the keys were not saved: ", error.what());
+      // It is tried again every second, until the disk has room or the folder is back.
+      if (!saving_fails.exchange(true)) log::error("serve: the keys were not saved: ", error.what());
     }
   }
   // Saves what has changed, again and again until stop_saving().
@@ -164,10 +167,16 @@ struct Server::Parts {
   Api api;
   std::unique_ptr<HttpServer> http, metrics;  // metrics: null without metrics_port
   EncodeQueue encodes;                        // its thread ends before what it answers to
-  std::jthread saver;                         // ends before what it saves
+  std::atomic<bool> saving_fails = false;
+  std::jthread saver;  // ends before what it saves
 };
 
-Server::Server(const ServeConfig& config) : parts_(std::make_unique<Parts>(config)) {}
+Server::Server(const ServeConfig& config) : parts_(std::make_unique<Parts>(config)) {
+  const KeyStore* const keys = parts_->keys.get();
+  if (keys && !config.admin_key && keys->list().empty())
+    refuse("admin_key", "is missing: requests need API keys, and there are none",
+           "give admin_key, by which keys are made, or a file that has some with api_keys_file");
+}
 
 Server::~Server() {
   // Listeners of the engine may still write to connections, and hold what belongs to them.
@@ -181,6 +190,12 @@ Server::~Server() {
 void Server::start() {
   Parts& p = *parts_;
   share_one_heap();
+  if (p.keys && p.config.enable_persistence) try {
+      p.keys->save_anyway();
+    } catch (const UserError& error) {
+      refuse(p.config.api_keys_file ? "api_keys_file" : "storage_dir", error.where + ": " + error.problem,
+             "give a path that can be written, or set enable_persistence: false, with which keys are only read");
+    }
   log::set_format(p.config.log_format == LogFormat::json ? log::Format::json : log::Format::text);
   if (p.config.log_level != LogLevel::info) log::set_level(level_of(p.config.log_level));
   p.http = std::make_unique<HttpServer>(p.config, p.api.callbacks());
