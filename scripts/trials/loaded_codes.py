@@ -5,7 +5,8 @@
 
 Needs torch 2.13.0, transformers 5.23.0, bitsandbytes 0.50.2, compressed-tensors 0.20.0, peft 0.21.2 and gguf. What is
 loaded: the folders of `easydel quantize --to`, those that `easydel merge --merge-to-codes` writes in the codes of
-quantization.model, and the files of `easydel export` in q8_0 and q4_0. Prints for each the greatest difference between
+quantization.model, and the files of `easydel export` in q8_0 and q4_0; experts of a small mixtral and gpt_oss, and embeddings and output
+layers that share their weight, by `--only experts,embeddings` alone. Prints for each the greatest difference between
 the library's logits and ours, relative to the largest logit, both in fp32; ends with status 1 if one is above the
 tolerance or is not loaded. Without --model it draws a small llama.
 
@@ -30,7 +31,7 @@ import torch
 import transformers
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig
+from transformers import AutoConfig, AutoModelForCausalLM, GptOssConfig, LlamaConfig, MixtralConfig
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
@@ -38,13 +39,23 @@ transformers.logging.disable_progress_bar()
 QUANTIZED = ["nf4", "fp4", "int8", "w4a16", "fp8", "mxfp4"]
 MERGED = ["nf4", "fp4", "8bit", "a8bit", "a8q", "a4q", "mxfp4", "mxfp8", "nvfp4", "nvfp8", "ternary", "binary"]
 EXPORTED = ["q8_0", "q4_0"]
+EXPERTS = [("mixtral", "w4a16", ""), ("mixtral", "int8", ""), ("mixtral", "fp8", ""), ("mixtral", "int8", "experts"), ("gpt_oss", "mxfp4", "")]
+EXPERTS_MADE = [("mixtral", "8bit", "experts|proj"), ("mixtral", "a8q", "experts|proj"), ("mixtral", "ternary", "experts")]
+EMBEDDINGS = [("tied", "8bit", "embed_tokens|proj"), ("untied", "8bit", "embed_tokens|proj"), ("untied", "mxfp8", "embed_tokens"), ("tied", "8bit", "lm_head|proj")]
 IN_BF16 = ("mxfp4", "mxfp8", "nvfp4")
 
 
-def make_model(folder):
+SIZES = {"vocab_size": 512, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64}
+
+
+def make_model(folder, kind="untied"):
     torch.manual_seed(0)
-    config = LlamaConfig(vocab_size=512, hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4,
-                         num_key_value_heads=2, max_position_embeddings=64, tie_word_embeddings=False)
+    if kind == "mixtral":
+        config = MixtralConfig(intermediate_size=256, num_local_experts=4, num_experts_per_tok=2, **SIZES)
+    elif kind == "gpt_oss":
+        config = GptOssConfig(intermediate_size=128, num_local_experts=4, num_experts_per_tok=2, head_dim=32, **SIZES)
+    else:
+        config = LlamaConfig(intermediate_size=256, tie_word_embeddings=kind == "tied", **SIZES)
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -55,7 +66,7 @@ def make_model(folder):
 def make_adapter(base, folder):
     torch.manual_seed(1)
     model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
-    adapted = get_peft_model(model, LoraConfig(task_type="CAUSAL_LM", r=2, target_modules=["q_proj", "down_proj"]))
+    adapted = get_peft_model(model, LoraConfig(task_type="CAUSAL_LM", r=2, target_modules=["q_proj", "o_proj"]))
     with torch.no_grad():
         for parameter in adapted.parameters():
             if parameter.requires_grad:
@@ -129,17 +140,27 @@ def main():
         make_adapter(model, work / "adapter")
         ids = torch.arange(3, 35).reshape(2, 16)
         save_file({"input_ids": ids}, work / "inputs.safetensors")
-        cases = [("quantize", one) for one in QUANTIZED] + [("merge", one) for one in MERGED] + [("export", one) for one in EXPORTED]
-        for command, form in cases:
-            if wanted and form not in wanted:
+        cases = [("quantize", one, "", "") for one in QUANTIZED] + [("merge", one, "", "") for one in MERGED] + [("export", one, "", "") for one in EXPORTED]
+        cases += [("quantize", form, kind, pattern) for kind, form, pattern in EXPERTS]
+        cases += [("merge", form, kind, pattern) for kind, form, pattern in EXPERTS_MADE + EMBEDDINGS]
+        for command, form, kind, pattern in cases:
+            group = ("experts" if kind in ("mixtral", "gpt_oss") else "embeddings") if kind else form
+            if wanted and group not in wanted:
                 continue
-            out = work / f"{command} {form}"
+            base, adapter = model, work / "adapter"
+            if kind:
+                base, adapter = work / kind, work / f"adapter {kind}"
+                if not base.exists():
+                    make_model(base, kind)
+                    make_adapter(base, adapter)
+            out = work / f"{command} {form} {kind} {pattern}"
             how = {"dtype": torch.bfloat16 if form in IN_BF16 else torch.float32, "zero_points": form == "a4q"}
             if command == "quantize":
-                run = ["quantize", model, "--to", form, "--out", out]
+                run = ["quantize", base, "--to", form, "--out", out] + (["--pattern", pattern] if pattern else [])
             elif command == "merge":
-                run = ["merge", model, "--adapter", work / "adapter", "--merge-to-codes", "--out", out,
+                run = ["merge", base, "--adapter", adapter, "--merge-to-codes", "--out", out,
                        "--set", f"quantization.model.quantization_method={form}"]
+                run += ["--set", f"quantization.model.pattern={pattern}"] if pattern else []
             else:
                 out.mkdir()
                 run = ["export", model, "--output", out / "model.gguf", "--dtype", form]
@@ -153,7 +174,7 @@ def main():
                 far, result = 1, f"FAILED: {type(error).__name__} {str(error)[:300]}"
             loaded += 1
             failed += far > tolerance
-            print(command, form, result, flush=True)
+            print(command, form, kind, pattern, result, flush=True)
     print(f"{loaded} kinds of codes, {failed} failed")
     return 1 if failed else 0
 

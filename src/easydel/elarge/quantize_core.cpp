@@ -44,6 +44,17 @@ bool holds_linear_layers(const models::FileTensor& file) {
   return rows == file.shape[0] && (file.parts.size() > 1 || file.is_parameter());
 }
 
+// A file's tensor [out, in] of one expert.
+bool holds_expert(const models::FileTensor& file) {
+  return file.shape.size() == 2 && file.name.ends_with(leaf) && file.is_parameter() && file.parts.front().index >= 0;
+}
+
+// A file's tensor of all experts, which such files hold in blocks of mxfp4 instead.
+bool becomes_blocks(const models::FileTensor& file) {
+  return file.shape.size() == 3 &&
+         std::ranges::all_of(file.parts, [](const auto& part) { return part.entry->packing == nn::Packing::mxfp4; });
+}
+
 // The file's own name of a tensor: some checkpoints leave out the "model." in front, or have one more.
 std::string name_in(const weights::Folder& folder, const std::string& name) {
   if (folder.has(name)) return name;
@@ -55,15 +66,27 @@ std::string name_in(const weights::Folder& folder, const std::string& name) {
 struct Layers {
   std::set<std::string> chosen, others;  // names of the file's tensors, without ".weight"
   std::map<std::string, std::vector<int64_t>> shapes;
+  std::map<std::string, bool> blocks;  // tensors of all experts; whether they are stored transposed
 };
 
-Layers layers_of(const QuantizeRequest& request, const weights::Folder& folder, const nn::ParameterTable& table) {
+// `stacks`: the folder's tensors of all experts, and a layer that each belongs to.
+Layers layers_of(const QuantizeRequest& request, const weights::Folder& folder, const nn::ParameterTable& table,
+                 const std::map<std::string, std::string>& stacks) {
   const RegularExpression pattern = compiled(request);
+  // transformers 5 reads experts in compressed-tensors' codes, but not in bitsandbytes'.
+  const bool bitsandbytes = request.to == "nf4" || request.to == "fp4";
   Layers out;
   for (const models::FileTensor& file : models::file_tensors(table)) {
     const std::string name = name_in(folder, file.name);
     if (name.empty()) continue;
-    if (!holds_linear_layers(file)) {
+    const auto named = [&] {
+      return pattern.found_in(name) || std::ranges::any_of(file.parts, [&](const models::FilePart& part) {
+               return pattern.found_in(nn::layer_name(*part.entry));
+             });
+    };
+    if (request.to == "mxfp4" && becomes_blocks(file) && named())
+      out.blocks[name] = file.parts.front().entry->source.transposed;
+    if (!holds_linear_layers(file) && !holds_expert(file)) {
       // Routers, and what a format's own library would take for a linear layer.
       const bool matrix =
           file.shape.size() == 2 && name.ends_with(leaf) &&
@@ -72,18 +95,26 @@ Layers layers_of(const QuantizeRequest& request, const weights::Folder& folder, 
       continue;
     }
     const bool head = std::ranges::any_of(file.parts, [](const auto& part) { return part.entry->head; });
-    const bool meant = request.pattern.empty() ? !head : std::ranges::any_of(file.parts, [&](const auto& part) {
-      return pattern.found_in(nn::layer_name(*part.entry));
-    });
+    const bool meant = request.pattern.empty() ? !head && !(bitsandbytes && holds_expert(file)) : named();
     const std::string layer = name.substr(0, name.size() - leaf.size());
     (meant ? out.chosen : out.others).insert(layer);
     out.shapes[layer] = file.shape;
   }
-  if (out.chosen.empty())
-    refuse(request.pattern_where, str("no linear layer is called as '", request.pattern, "' asks"),
-           out.others.empty() ? "this model has no linear layers that are tensors of their own"
-                              : "one is called " + *out.others.begin());
-  return out;
+  if (!out.blocks.empty() && request.pattern.empty()) out.others.merge(out.chosen);
+  if (!out.blocks.empty() && !out.chosen.empty())
+    refuse(request.pattern_where,
+           str("'", request.pattern, "' names experts, which become blocks of mxfp4, and ", *out.chosen.begin(),
+               ", which is plain in such files"),
+           R"(name the experts alone: "experts")");
+  if (!out.chosen.empty() || !out.blocks.empty()) return out;
+  for (const auto& [name, layer] : stacks)
+    if (pattern.found_in(name) || pattern.found_in(layer))
+      refuse(request.pattern_where,
+             str(name, " holds all experts, and no file has codes of such a tensor in ", request.to),
+             "choose other layers");
+  refuse(request.pattern_where, str("no linear layer is called as '", request.pattern, "' asks"),
+         out.others.empty() ? "this model has no linear layers that are tensors of their own"
+                            : "one is called " + *out.others.begin());
 }
 
 // The largest of the usual groups that divides the rows of most layers.
@@ -130,6 +161,24 @@ class Writer {
     ++weights_;
   }
 
+  void blocks(const std::string& name, bool transposed) {
+    const weights::TensorView info = folder_.info(name);
+    std::vector<int64_t> shape = info.shape;
+    if (transposed) std::swap(shape[1], shape[2]);
+    const auto matrix = [this, name, transposed](int64_t expert) {
+      const Tensor one = finite(name, tensor::from_view(folder_.at(name))[expert]);
+      const Tensor values = transposed ? one.t().contiguous() : one;
+      return quant::bytes_of_parts(tensor::executor(), spec_, values.const_data_ptr<float>(), values.size(0),
+                                   values.size(1));
+    };
+    for (weights::OutTensor& part : quant::blocks_of_stack(name, shape, matrix)) {
+      after_ += int64_t(*weights::bytes_of_shape(part.shape, 1));
+      tensors_.push_back(std::move(part));
+    }
+    coded_before_ += int64_t(folder_.at(name).bytes.size());
+    ++weights_;
+  }
+
   void write(const std::filesystem::path& output, uint64_t max_shard_bytes) const {
     weights::write_folder(output, tensors_, max_shard_bytes);
   }
@@ -139,16 +188,20 @@ class Writer {
   }
 
  private:
+  static Tensor finite(const std::string& name, const Tensor& stored) {
+    const Tensor values = stored.to(at::kFloat).contiguous();
+    if (!values.isfinite().all().item<bool>())
+      refuse(name, "holds values that are not finite (NaN or infinity), so it has no codes",
+             "leave it out with --pattern, or repair the model");
+    return values;
+  }
   // All parts of a layer; the last one is kept, because a file asks for them one by one.
   std::shared_ptr<const std::vector<std::vector<std::byte>>> bytes_of(const std::string& layer,
                                                                       const std::vector<int64_t>& shape) {
     if (last_layer_ == layer) return last_;
     last_.reset();
     const std::string name = layer + std::string(leaf);
-    const Tensor values = tensor::from_view(folder_.at(name)).to(at::kFloat).contiguous();
-    if (!values.isfinite().all().item<bool>())
-      refuse(name, "holds values that are not finite (NaN or infinity), so it has no codes",
-             "leave it out with --pattern, or repair the model");
+    const Tensor values = finite(name, tensor::from_view(folder_.at(name)));
     last_ = std::make_shared<const std::vector<std::vector<std::byte>>>(
         quant::bytes_of_parts(tensor::executor(), spec_, values.const_data_ptr<float>(), shape[0], shape[1]));
     last_layer_ = layer;
@@ -164,6 +217,7 @@ class Writer {
 };
 
 weights::DType dtype_of(const weights::Folder& folder, const Layers& layers) {
+  if (layers.chosen.empty()) return weights::DType::f32;  // blocks
   const weights::DType dtype = folder.info(*layers.chosen.begin() + std::string(leaf)).dtype;
   const bool kept = dtype == weights::DType::bf16 || dtype == weights::DType::f16;
   return kept ? dtype : weights::DType::f32;
@@ -176,8 +230,15 @@ std::string quantized(const QuantizeRequest& request) {
   const quant::CodedFolder coded = quant::open_coded(request.model, config.document, config.where);
   if (const quant::CodedWeight* const codes = coded.only_codes())
     refuse(request.model.string(), str("is in codes already (", codes->format, ")"), "give the unquantized model");
-  const auto table = models::plan_parameters(config.document, config.where);
-  Layers layers = layers_of(request, folder, *table);
+  std::map<std::string, std::string> stacks;
+  const auto table = models::plan_parameters(
+      config.document, config.where, [&](const nn::Entry& entry, const std::vector<nn::TensorSource>& sources) {
+        for (const nn::TensorSource& source : sources)
+          if (entry.shape.size() == 3 && entry.role == nn::Role::weight && !source.stacked)
+            if (const std::string name = name_in(folder, source.tensors.front()); !name.empty())
+              stacks[name] = nn::layer_name(entry);
+      });
+  Layers layers = layers_of(request, folder, *table, stacks);
   if (spec.codes == quant::FileCodes::w4a16) spec.group = group_of(layers);
   spec.dtype = dtype_of(folder, layers);
   for (const auto& [layer, shape] : layers.shapes)
@@ -185,7 +246,11 @@ std::string quantized(const QuantizeRequest& request) {
       layers.chosen.erase(layer);
       layers.others.insert(layer);
     }
-  if (layers.chosen.empty())
+  for (const auto& [name, transposed] : layers.blocks)
+    if (const int64_t k = folder.info(name).shape[transposed ? 1 : 2]; k % 32 != 0)
+      refuse(request.where, str(name, " has rows of ", k, ", which groups of 32 do not divide"),
+             "choose another format");
+  if (layers.chosen.empty() && layers.blocks.empty())
     refuse(request.where, str("no layer of this model has rows that ", request.to, " can cut into groups"),
            "choose nf4, int8 or fp8");
   // A tied output layer has no tensor of its own, and stays plain as well.
@@ -193,7 +258,9 @@ std::string quantized(const QuantizeRequest& request) {
   Writer writer(folder, spec);
   for (const std::string& name : folder.names()) {
     const std::string layer = name.ends_with(leaf) ? name.substr(0, name.size() - leaf.size()) : "";
-    if (layers.chosen.contains(layer))
+    if (const auto blocks = layers.blocks.find(name); blocks != layers.blocks.end())
+      writer.blocks(name, blocks->second);
+    else if (layers.chosen.contains(layer))
       writer.coded(layer, layers.shapes.at(layer));
     else
       writer.plain(name);
@@ -205,7 +272,9 @@ std::string quantized(const QuantizeRequest& request) {
   try {
     writer.write(request.output, request.max_shard_bytes);
     Value document = config.document;
-    document.set("quantization_config", quant::section_of(spec, {layers.others.begin(), layers.others.end()}));
+    document.set("quantization_config", layers.blocks.empty()
+                                            ? quant::section_of(spec, {layers.others.begin(), layers.others.end()})
+                                            : quant::section_of_blocks());
     files::write(request.output / "config.json", to_json(document, 2) + "\n");
     weights::keep_generation_config(request.model, request.output);
     if (tokenizer) text::save_tokenizer(*tokenizer, request.output);

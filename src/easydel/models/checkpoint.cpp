@@ -264,7 +264,7 @@ int64_t Checkpoint::coded_bytes(const nn::Entry& entry, const KeptCodes& keep) c
     return int64_t(double(entry.elements()) * (1.0 + double(scales.elements()) / double(blocks.elements())) / 2);
   }
   const auto codes = folder_.codes(source.found[0]);
-  if (!codes || !keep.keeps(*codes)) return 0;
+  if (!codes || !keep.keeps(entry, *codes)) return 0;
   return int64_t(double(entry.elements()) * double(codes->bytes()) / double(codes->rows() * codes->k()));
 }
 
@@ -280,7 +280,7 @@ std::vector<ops::Matrix> Checkpoint::codes_of(const nn::Entry& entry, const Kept
   for (const std::string& name : source.found) {
     if (packed && !files.empty()) break;  // the scales belong to the blocks
     files.push_back(packed ? packed_experts(folder_, source) : folder_.codes(name));
-    if (!files.back() || !keep.keeps(*files.back())) return {};
+    if (!files.back() || !keep.keeps(entry, *files.back())) return {};
   }
   const size_t matrices = entry.shape.size() == 3 ? size_t(entry.shape[0]) : 1;
   const int64_t out = entry.shape[entry.shape.size() - 2];

@@ -17,7 +17,7 @@ bool holds_codes(const quant::CodedFolder& weights) {
 
 bool KeptCodes::can_keep(const nn::Entry& entry) {
   const bool stack = entry.role == nn::Role::weight && entry.shape.size() == 3;
-  return !entry.trainable && (stack || nn::is_linear(entry)) &&
+  return !entry.trainable && (stack || nn::is_linear(entry) || entry.role == nn::Role::embedding) &&
          (entry.compute == at::kFloat || entry.compute == at::kBFloat16);
 }
 
@@ -26,6 +26,11 @@ std::shared_ptr<nn::Weight> KeptCodes::linear(const nn::Scope&, nn::Entry& entry
   const auto found = codes_.find(&entry);
   if (found == codes_.end()) return weight;
   return nn::quantized_weight(nn::Parameter(&entry), found->second.front(), entry.compute);
+}
+
+std::shared_ptr<nn::Weight> KeptCodes::embedding(const nn::Scope& scope, nn::Entry& entry,
+                                                 std::shared_ptr<nn::Weight> weight) {
+  return linear(scope, entry, std::move(weight), /*shared=*/false);
 }
 
 std::shared_ptr<nn::WeightStack> KeptCodes::experts(const nn::Scope&, nn::Entry& entry,

@@ -20,15 +20,23 @@ class KeptCodes final : public nn::WeightPolicy {
   // `converter` (may be null, else outlives it) makes other codes of some.
   KeptCodes(bool quantizes, nn::Quantizer* converter) : quantizes_(quantizes), converter_(converter) {}
   // Whether the codes of an entry become others: it needs its values in fp32 then.
-  bool converts(const nn::Entry& entry) const { return converter_ && converter_->converts(entry); }
-  bool keeps(const quant::CodedWeight& weight) const { return !quantizes_ || !weight.stands_for_values; }
-  // Whether products can read the entry from codes: a linear layer or a stack of experts that is not trained.
+  bool converts(const nn::Entry& entry) const {
+    return converter_ && entry.role != nn::Role::embedding && converter_->converts(entry);
+  }
+  // Embeddings of codes that stand for values are decoded.
+  bool keeps(const nn::Entry& entry, const quant::CodedWeight& weight) const {
+    return !weight.stands_for_values || (!quantizes_ && entry.role != nn::Role::embedding);
+  }
+  // Whether products can read the entry from codes: a linear layer, a stack of experts or an embedding that is not
+  // trained.
   static bool can_keep(const nn::Entry& entry);
   // One weight for each matrix of the entry, which has no shard.
   void keep(const nn::Entry& entry, std::vector<ops::Matrix> codes) { codes_[&entry] = std::move(codes); }
 
   std::shared_ptr<nn::Weight> linear(const nn::Scope& scope, nn::Entry& entry, std::shared_ptr<nn::Weight> weight,
                                      bool shared) override;
+  std::shared_ptr<nn::Weight> embedding(const nn::Scope& scope, nn::Entry& entry,
+                                        std::shared_ptr<nn::Weight> weight) override;
   std::shared_ptr<nn::WeightStack> experts(const nn::Scope& scope, nn::Entry& entry,
                                            std::shared_ptr<nn::WeightStack> weight) override;
 

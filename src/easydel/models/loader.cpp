@@ -223,9 +223,10 @@ void check_size(const Where& where, const nn::Entry& entry, at::ScalarType type)
 }
 
 // Whether an entry of a checkpoint in codes may keep them on this mesh: its rows are whole, and ranks have their own
-// experts along fsdp, too, which products of codes know nothing of.
+// experts along fsdp, too, which products of codes know nothing of. Looking rows up would gather all of them.
 bool keeps_codes(const mesh::Mesh& mesh, const nn::Entry& entry) {
-  return mesh.size("tp") == 1 && mesh.size("ep") == 1 && (entry.shape.size() == 2 || mesh.ranks() == 1);
+  const bool linear = entry.shape.size() == 2 && entry.role != nn::Role::embedding;
+  return mesh.size("tp") == 1 && mesh.size("ep") == 1 && (linear || mesh.ranks() == 1);
 }
 
 // Policies for the model's weights that the options request.

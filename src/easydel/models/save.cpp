@@ -162,7 +162,8 @@ void save_model(const Model& model, const std::filesystem::path& folder, DTypeSe
       tensors.push_back(
           tensor::to_file(name, value, all_as_loaded || !value.is_floating_point() ? value.scalar_type() : type));
     }
-  const auto heads = written_heads(model, merged, all_as_loaded ? at::ScalarType::Undefined : type);
+  auto heads = written_heads(model, merged, all_as_loaded ? at::ScalarType::Undefined : type);
+  std::ranges::move(codes.heads(merged), std::back_inserter(heads));
   std::ranges::copy(heads, std::back_inserter(tensors));
   weights::write_folder(folder, tensors, max_shard_bytes);
   Value config = model.whole() ? model.whole()->config : model.config();

@@ -50,11 +50,12 @@ struct Entry {
   int unit = -1;      // layer index; -1: outside the stack
   bool head = false;  // of the head, which a checkpoint for another task lacks
   bool trainable = true;
-  bool router = false;         // a router's weight
-  bool adapter = false;        // added to the model by a policy: no checkpoint of the model holds it
-  double rate = 1;             // multiplies the learning rate
-  TensorSource source;         // where its values come from in a checkpoint, and back
-  mesh::PartitionSpec layout;  // resolved, in our storage order; one entry per dimension
+  bool router = false;              // a router's weight
+  bool adapter = false;             // added to the model by a policy: no checkpoint of the model holds it
+  double rate = 1;                  // multiplies the learning rate
+  TensorSource source;              // where its values come from in a checkpoint, and back
+  Packing packing = Packing::none;  // in which checkpoints of the family may hold it instead
+  mesh::PartitionSpec layout;       // resolved, in our storage order; one entry per dimension
   std::shared_ptr<const collective::Team> team = collective::Team::alone();  // the ranks that hold the shards
 
   Use use = Use::whole;
@@ -73,6 +74,9 @@ struct Entry {
   std::shared_ptr<Weight> weight;
   std::shared_ptr<WeightStack> stack;
   at::ScalarType compute = at::kFloat;  // dtype of the computation
+  // Of an embedding: the output layer that reads it, too, and how. Empty: none does.
+  std::string tied_layer = {};
+  std::shared_ptr<Weight> tied_weight = {};
 
   int64_t elements() const;  // of the global tensor
   // Called by whoever wrote `shard` in place (optimizer, loader): derived copies are refreshed before the next use.

@@ -3,7 +3,6 @@
 #include <ATen/ops/stack.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 
 #include "easydel/base/error.h"
@@ -16,57 +15,18 @@
 namespace easydel::nn {
 namespace {
 
-RegularExpression compiled(const std::string& pattern, const std::string& where) {
-  try {
-    return RegularExpression(pattern);
-  } catch (const InvalidRegularExpression&) {
-    refuse(where, "'" + pattern + "' is not a regular expression", R"(for example: "self_attn|mlp")");
-  }
-}
-
 std::string megabytes(int64_t bytes) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f", double(bytes) * 1e-6);
   return text;
 }
 
-// The words of a regular expression that it looks for: runs of letters and underscores outside of (?!...).
-std::vector<std::string> words_of(const std::string& pattern) {
-  std::vector<std::string> out;
-  int depth = 0, refused = 0;  // groups that are open; the first of them that is (?!
-  std::string word;
-  const auto end_word = [&] {
-    if (word.size() >= 3 && refused == 0) out.push_back(word);
-    word.clear();
-  };
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    const char c = pattern[i];
-    if (std::isalpha(static_cast<unsigned char>(c)) || c == '_') {
-      word += c;
-      continue;
-    }
-    end_word();
-    if (c == '\\') {
-      ++i;
-    } else if (c == '(') {
-      ++depth;
-      if (refused == 0 && pattern.compare(i, 3, "(?!") == 0) refused = depth;
-    } else if (c == ')') {
-      if (refused == depth) refused = 0;
-      --depth;
-    }
-  }
-  end_word();
-  return out;
-}
-
 }  // namespace
 
 Quantizer::Quantizer(const Quantization& quantization)
     : quantization_(quantization),
-      pattern_(compiled(quantization.pattern, quantization.where + ".pattern")),
-      linear_pattern_(compiled(quantization.linear_pattern, "quantization.linear_pattern")),
-      words_(words_of(quantization.pattern)) {}
+      pattern_(quantization.pattern, quantization.where + ".pattern"),
+      linear_pattern_(pattern_expression(quantization.linear_pattern, "quantization.linear_pattern")) {}
 
 std::shared_ptr<Weight> Quantizer::linear(const Scope& scope, Entry& entry, std::shared_ptr<Weight> weight,
                                           bool shared) {
@@ -78,7 +38,7 @@ std::shared_ptr<Weight> Quantizer::linear(const Scope& scope, Entry& entry, std:
 }
 
 std::shared_ptr<Weight> Quantizer::embedding(const Scope&, Entry& entry, std::shared_ptr<Weight> weight) {
-  if (quantization_.of_codes || !names(entry)) return weight;
+  if (quantization_.of_codes || !pattern_.names(entry)) return weight;
   ++weights_;
   if (!entry.shard.defined()) return weight;
   weight = coded(entry, std::move(weight), /*shared=*/false);
@@ -87,7 +47,7 @@ std::shared_ptr<Weight> Quantizer::embedding(const Scope&, Entry& entry, std::sh
 }
 
 std::shared_ptr<WeightStack> Quantizer::experts(const Scope&, Entry& entry, std::shared_ptr<WeightStack> weight) {
-  if (quantization_.of_codes ? !converted_.contains(&entry) : !names(entry)) return weight;
+  if (quantization_.of_codes ? !converted_.contains(&entry) : !pattern_.names(entry)) return weight;
   if (!quantization_.of_codes) ++weights_;
   if (entry.team->size() > 1)
     refuse(quantization_.where, str(entry.path, ": experts in codes on several ranks are not built yet"),
@@ -111,21 +71,12 @@ std::shared_ptr<WeightStack> Quantizer::experts(const Scope&, Entry& entry, std:
   }
   entry.shard = Tensor();
   tensor::forget(values);
-  return quantized_stack(std::move(codes), entry.compute);
-}
-
-bool Quantizer::names(const Entry& entry) const {
-  const std::string layer = layer_name(entry), own = layer.substr(layer.rfind('.') + 1);
-  const bool stack = entry.shape.size() == 3;
-  return pattern_.found_in(layer) && std::ranges::any_of(words_, [&](const std::string& word) {
-           return stack ? word.find("expert") != std::string::npos : own.find(word) != std::string::npos;
-         });
+  return quantized_stack(std::move(codes), entry.compute, quantization_.format);
 }
 
 bool Quantizer::takes(const Entry& entry, const std::string& layer, bool shared) {
   const bool by_default = !entry.head && !shared;
-  const bool taken =
-      (quantization_.pattern.empty() ? by_default : pattern_.found_in(layer)) && linear_pattern_.found_in(layer);
+  const bool taken = pattern_.takes(entry, layer, shared) && linear_pattern_.found_in(layer);
   if (taken) ++weights_;
   if (!taken && by_default) seen_ = layer;
   return taken;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "easydel/base/regular_expression.h"
+#include "easydel/nn/layer_pattern.h"
 #include "easydel/nn/weight_policy.h"
 #include "easydel/quant/format_config.h"
 
@@ -16,10 +17,8 @@ namespace easydel::nn {
 
 struct Quantization {
   quant::Format format;
-  // Regular expressions that must be found in a linear layer's path ("model.layers.0.self_attn.q_proj"). An empty
-  // pattern takes every layer but the output's. Embeddings and stacks of experts are taken by a pattern that names
-  // them: a word of it, outside of (?!...), is in the embedding's own name ("embed_tokens"), or has "expert" in it.
-  std::string pattern = {}, linear_pattern = {};
+  std::string pattern = {};            // a LayerPattern
+  std::string linear_pattern = {};     // must be found in a linear layer's path, too
   bool simulate = false;               // round the values, and keep them in their dtype
   std::string where = "quantization";  // how errors name it
   // runtime_dtype: values are rounded to `stored` first, and what these codes stand for is rounded once to `format`.
@@ -56,13 +55,12 @@ class Quantizer final : public WeightPolicy {
   std::string told() const;  // "30 weights in nf4: 57.1 of 216.0 MB"
 
  private:
-  bool names(const Entry& entry) const;
   std::shared_ptr<Weight> coded(Entry& entry, std::shared_ptr<Weight> weight, bool shared);
   ops::Matrix codes_of(const Tensor& values, at::ScalarType compute);
 
   Quantization quantization_;
-  RegularExpression pattern_, linear_pattern_;
-  std::vector<std::string> words_;                          // of the pattern
+  LayerPattern pattern_;
+  RegularExpression linear_pattern_;
   std::map<const Entry*, std::shared_ptr<Weight>> tables_;  // embeddings in codes
   std::set<const Entry*> converted_;
   std::string seen_;  // a layer that was not taken

@@ -71,6 +71,8 @@ Parameter Scope::parameter(std::string_view name, std::vector<int64_t> shape, Ro
     sources.front().transposed = options.transposed;
   }
   entry.source = sources.front();
+  for (const TensorSource& source : sources)
+    if (source.packing != Packing::none) entry.packing = source.packing;
   entry.layout.resize(entry.shape.size());
   entry.slice = {std::vector<int64_t>(entry.shape.size(), 0), entry.shape};
   entry.compute = options.exact ? at::kFloat : building_->compute;
@@ -107,6 +109,8 @@ std::shared_ptr<Weight> Scope::reader_of(Parameter shared) const {
   Entry& entry = shared.entry();
   std::shared_ptr<Weight> reader = dense_weight(entry.forms);
   for (const auto& policy : building_->weight_policies) reader = policy->linear(*this, entry, reader, /*shared=*/true);
+  entry.tied_layer = path_;
+  entry.tied_weight = reader;
   return reader;
 }
 

@@ -52,7 +52,8 @@ class DenseStack final : public WeightStack {
   bool grouped_;
 };
 
-// A stack of heads, whose values come from `whole`.
+}  // namespace
+
 std::shared_ptr<WeightStack> stack_of_heads(Parameter parameter, const HeadRows& rows, std::function<Tensor()> whole) {
   const auto part = [rows, whole = std::move(whole)] {
     const Tensor values = whole();
@@ -61,6 +62,8 @@ std::shared_ptr<WeightStack> stack_of_heads(Parameter parameter, const HeadRows&
   };
   return dense_stack(std::make_shared<WeightForms>(parameter, part), /*grouped=*/true);
 }
+
+namespace {
 
 class DenseWeight final : public Weight {
  public:
@@ -104,7 +107,7 @@ class QuantizedWeight final : public Weight {
         type_(type),
         format_(std::move(format)) {}
 
-  MadeCodes made() const { return format_ && read().in_codes() ? MadeCodes{read(), &*format_} : MadeCodes{}; }
+  MadeCodes made() const { return format_ && read().in_codes() ? MadeCodes{{read()}, &*format_} : MadeCodes{}; }
   // What is read: the codes, or what was merged into them.
   ops::Matrix read() const { return codes_->merged.empty() ? codes_->own.whole() : codes_->merged.front(); }
   std::vector<ops::Matrix>& merged() { return codes_->merged; }
@@ -138,7 +141,10 @@ class QuantizedWeight final : public Weight {
 // One product for each weight that has rows.
 class QuantizedStack final : public WeightStack {
  public:
-  QuantizedStack(std::vector<ops::Matrix> codes, at::ScalarType type) : codes_(std::move(codes)), type_(type) {}
+  QuantizedStack(std::vector<ops::Matrix> codes, at::ScalarType type, std::optional<quant::Format> format = {})
+      : codes_(std::move(codes)), type_(type), format_(std::move(format)) {}
+
+  MadeCodes made() const { return format_ && merged_.empty() ? MadeCodes{codes_, &*format_} : MadeCodes{}; }
 
   Tensor product(const Tensor& x, const std::vector<int64_t>& begin, const Tensor& bias, Pass&) override {
     return product_of_each(x, begin, bias, read().front().out(), [&](int64_t e) { return read()[size_t(e)]; });
@@ -154,6 +160,7 @@ class QuantizedStack final : public WeightStack {
  private:
   std::vector<ops::Matrix> codes_, merged_;
   at::ScalarType type_;
+  std::optional<quant::Format> format_;  // nothing: they are those of a file
 };
 
 template <class W>
@@ -191,6 +198,16 @@ MadeCodes made_codes(Weight& weight) {
   return quantized ? quantized->made() : MadeCodes{};
 }
 
+MadeCodes made_codes(WeightStack& stack) {
+  const auto* const quantized = dynamic_cast<const QuantizedStack*>(&innermost(stack));
+  return quantized ? quantized->made() : MadeCodes{};
+}
+
+MadeCodes made_codes(const Entry& entry) {
+  if (entry.weight) return made_codes(*entry.weight);
+  return entry.stack ? made_codes(*entry.stack) : MadeCodes{};
+}
+
 namespace {
 
 QuantizedWeight* quantized_in(const Entry& entry) {
@@ -226,6 +243,11 @@ Tensor values_of(const std::vector<ops::Matrix>& codes, const Entry& entry, at::
 
 std::shared_ptr<WeightStack> quantized_stack(std::vector<ops::Matrix> codes, at::ScalarType type) {
   return std::make_shared<QuantizedStack>(std::move(codes), type);
+}
+
+std::shared_ptr<WeightStack> quantized_stack(std::vector<ops::Matrix> codes, at::ScalarType type,
+                                             const quant::Format& format) {
+  return std::make_shared<QuantizedStack>(std::move(codes), type, format);
 }
 
 }  // namespace easydel::nn

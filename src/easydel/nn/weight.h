@@ -2,6 +2,7 @@
 // (nn/weight_policy.h). Replaceable after construction through Entry::weight and Entry::stack.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -74,6 +75,9 @@ class Weight {
 std::shared_ptr<Weight> dense_weight(std::shared_ptr<WeightForms> forms);
 // The same for a stack. `grouped`: all in one grouped product, else one product for each weight that has rows.
 std::shared_ptr<WeightStack> dense_stack(std::shared_ptr<WeightForms> forms, bool grouped);
+
+// A part of each head of a weight [heads * rows of a head, in], whose values come from `whole`, with a gradient path.
+std::shared_ptr<WeightStack> stack_of_heads(Parameter parameter, const HeadRows& rows, std::function<Tensor()> whole);
 
 // Codes that never change, quantized or as their file holds them. `parameter` is the one that they stand
 // for; `type` is the dtype of values(). Gradients flow to x and to the bias only.

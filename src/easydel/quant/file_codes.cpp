@@ -34,7 +34,9 @@ bool is_packed(FileCodes codes) {
   return codes == FileCodes::int8 || codes == FileCodes::w4a16 || codes == FileCodes::int2;
 }
 
-int bits_of(FileCodes codes) { return codes == FileCodes::int8 ? 8 : codes == FileCodes::int2 ? 2 : 4; }
+bool is_int8(FileCodes codes) { return codes == FileCodes::int8 || codes == FileCodes::int8_bytes; }
+
+int bits_of(FileCodes codes) { return is_int8(codes) ? 8 : codes == FileCodes::int2 ? 2 : 4; }
 
 // Values of a row that share a scale.
 int64_t group_of(const FileCodesSpec& spec, int64_t k) {
@@ -128,7 +130,7 @@ std::byte e4m3_code(float value, float scale) {
 }
 
 Value weights_of(const FileCodesSpec& spec) {
-  const bool packed = is_packed(spec.codes);
+  const bool packed = is_packed(spec.codes) || spec.codes == FileCodes::int8_bytes;
   const bool bytes = spec.codes == FileCodes::fp8 || spec.codes == FileCodes::mxfp8;
   const int64_t group = group_of(spec, 0);
   Value out = Value::map();
@@ -142,11 +144,12 @@ Value weights_of(const FileCodesSpec& spec) {
 }
 
 const char* layout_of(FileCodes codes) {
-  return codes == FileCodes::fp8     ? "naive-quantized"
-         : codes == FileCodes::mxfp4 ? "mxfp4-pack-quantized"
-         : codes == FileCodes::mxfp8 ? "mxfp8-quantized"
-         : codes == FileCodes::nvfp4 ? "nvfp4-pack-quantized"
-                                     : "pack-quantized";
+  return codes == FileCodes::fp8          ? "naive-quantized"
+         : codes == FileCodes::int8_bytes ? "int-quantized"
+         : codes == FileCodes::mxfp4      ? "mxfp4-pack-quantized"
+         : codes == FileCodes::mxfp8      ? "mxfp8-quantized"
+         : codes == FileCodes::nvfp4      ? "nvfp4-pack-quantized"
+                                          : "pack-quantized";
 }
 
 }  // namespace
@@ -214,6 +217,8 @@ std::vector<CodesPart> parts_of(const FileCodesSpec& spec, int64_t n, int64_t k)
     return {{".weight_packed", DType::u8, {n, k / 2}},
             {".weight_scale", DType::f8_e4m3, {n, groups}},
             {".weight_global_scale", DType::f32, {1}}};
+  if (spec.codes == FileCodes::int8_bytes)
+    return {{".weight", DType::i8, {n, k}}, {".weight_scale", spec.dtype, {n, groups}}};
   const int64_t bits = bits_of(spec.codes);
   std::vector<CodesPart> out = {{".weight_packed", DType::i32, {n, (k * bits + 31) / 32}},
                                 {".weight_scale", spec.dtype, {n, groups}},
@@ -307,7 +312,8 @@ std::vector<std::vector<std::byte>> bytes_of_parts(const FileCodesSpec& spec, co
     for (const float scale : weight.scales) exponents.push_back(uint8_t(std::ilogb(scale) + 127));
     return {spec.codes == FileCodes::mxfp4 ? packed_fours(weight.codes) : raw(weight.codes), raw(exponents)};
   }
-  if (spec.codes == FileCodes::fp8) return {raw(weight.codes), raw_as(spec.dtype, weight.scales)};
+  if (spec.codes == FileCodes::fp8 || spec.codes == FileCodes::int8_bytes)
+    return {raw(weight.codes), raw_as(spec.dtype, weight.scales)};
   if (spec.codes == FileCodes::nvfp4) {
     std::vector<std::byte> scales;
     for (const float scale : weight.scales) scales.push_back(e4m3_code(scale, 1));
@@ -325,7 +331,20 @@ std::vector<std::vector<std::byte>> bytes_of_parts(const FileCodesSpec& spec, co
   return out;
 }
 
-Value section_of(const FileCodesSpec& spec, const std::vector<std::string>& ignored) {
+std::optional<FileCodesSpec> spec_of_embeddings(const FileCodesSpec& spec) {
+  FileCodesSpec out = spec;
+  if (spec.codes == FileCodes::int8) out.codes = FileCodes::int8_bytes;
+  const bool bytes = out.codes == FileCodes::int8_bytes || out.codes == FileCodes::fp8 || out.codes == FileCodes::mxfp8;
+  return bytes ? std::optional(out) : std::nullopt;
+}
+
+// compressed_tensors' decoding of experts in transformers 5.23 knows neither groups of fp8 nor zero points.
+bool holds_experts(const FileCodesSpec& spec) {
+  return !spec.zeros && spec.codes != FileCodes::mxfp8 && (spec.codes != FileCodes::fp8 || spec.row_group == 0);
+}
+
+Value section_of(const FileCodesSpec& spec, const std::vector<std::string>& ignored,
+                 const std::vector<std::string>& embeddings) {
   Value skipped = Value::list(), out = Value::map();
   for (const std::string& layer : ignored) skipped.items.push_back(Value::text(layer));
   if (is_bitsandbytes(spec.codes)) {
@@ -344,19 +363,59 @@ Value section_of(const FileCodesSpec& spec, const std::vector<std::string>& igno
     out.set("llm_int8_skip_modules", skipped);
     return out;
   }
-  Value targets = Value::list(), group = Value::map(), groups = Value::map();
-  targets.items.push_back(Value::text("Linear"));
-  group.set("targets", targets);
-  group.set("weights", weights_of(spec));
-  group.set("input_activations", Value());
-  group.set("output_activations", Value());
-  group.set("format", Value::text(layout_of(spec.codes)));
-  groups.set("group_0", group);
+  const auto group_for = [](const FileCodesSpec& of, const std::vector<std::string>& names) {
+    Value targets = Value::list(), group = Value::map();
+    for (const std::string& name : names) targets.items.push_back(Value::text(name));
+    group.set("targets", targets);
+    group.set("weights", weights_of(of));
+    group.set("input_activations", Value());
+    group.set("output_activations", Value());
+    group.set("format", Value::text(layout_of(of.codes)));
+    return group;
+  };
+  Value groups = Value::map();
+  groups.set("group_0", group_for(spec, {"Linear"}));
+  if (!embeddings.empty()) groups.set("group_1", group_for(*spec_of_embeddings(spec), embeddings));
   out.set("quant_method", Value::text("compressed-tensors"));
   out.set("format", Value::text(layout_of(spec.codes)));
   out.set("quantization_status", Value::text("compressed"));
   out.set("ignore", skipped);
   out.set("config_groups", groups);
+  return out;
+}
+
+std::vector<weights::OutTensor> blocks_of_stack(
+    const std::string& name, const std::vector<int64_t>& shape,
+    std::function<std::vector<std::vector<std::byte>>(int64_t matrix)> bytes) {
+  const int64_t n = shape[0], rows = shape[1], groups = shape[2] / 32;
+  // The scales are made with the blocks, which are usually written before them.
+  const auto scales = std::make_shared<std::vector<std::byte>>();
+  const auto each = [n, scales, bytes = std::move(bytes)](const auto& use) {
+    scales->clear();
+    for (int64_t i = 0; i < n; ++i) {
+      const std::vector<std::vector<std::byte>> parts = bytes(i);
+      use(parts[0]);
+      scales->insert(scales->end(), parts[1].begin(), parts[1].end());
+    }
+  };
+  return {{name + "_blocks",
+           DType::u8,
+           {n, rows, groups, 16},
+           [each](const auto& sink) { each([&](const auto& blocks) { sink(blocks.data(), blocks.size()); }); }},
+          {name + "_scales", DType::u8, {n, rows, groups}, [each, scales](const auto& sink) {
+             if (scales->empty()) each([](const auto&) {});
+             sink(scales->data(), scales->size());
+             *scales = {};
+           }}};
+}
+
+Value section_of_blocks() {
+  Value plain = Value::list(), out = Value::map();
+  for (const char* const layer :
+       {"model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"})
+    plain.items.push_back(Value::text(layer));
+  out.set("modules_to_not_convert", plain);
+  out.set("quant_method", Value::text("mxfp4"));
   return out;
 }
 

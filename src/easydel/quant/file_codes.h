@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +13,12 @@
 #include "easydel/kernels/executor.h"
 #include "easydel/quant/format_config.h"
 #include "easydel/weights/dtype.h"
+#include "easydel/weights/safetensors.h"
 
 namespace easydel::quant {
 
-enum class FileCodes : uint8_t { nf4, fp4, int8, w4a16, fp8, mxfp4, mxfp8, nvfp4, int2 };
+// int8: in words; int8_bytes: in bytes, as compressed-tensors' int-quantized.
+enum class FileCodes : uint8_t { nf4, fp4, int8, w4a16, fp8, mxfp4, mxfp8, nvfp4, int2, int8_bytes };
 // UserError, at `where`, for a word that is no such format, or one that is not made of values here.
 FileCodes file_codes(const std::string& word, const std::string& where);
 
@@ -51,7 +55,23 @@ struct WeightCodes {
 // The bytes of all parts, of codes that file_spec() named. Reading them gives the same values.
 std::vector<std::vector<std::byte>> bytes_of_parts(const FileCodesSpec& spec, const WeightCodes& weight);
 
-// The section quantization_config of config.json. `ignored`: layers that stay plain.
-Value section_of(const FileCodesSpec& spec, const std::vector<std::string>& ignored);
+// How files hold embeddings whose linear layers are as `spec`: codes of one byte, because transformers loads no others.
+// Nothing: not at all.
+std::optional<FileCodesSpec> spec_of_embeddings(const FileCodesSpec& spec);
+// Whether transformers, or a library that it loads codes by, reads experts that are written so.
+bool holds_experts(const FileCodesSpec& spec);
+
+// The section quantization_config of config.json. `ignored`: linear layers that stay plain; `embeddings`: those that do
+// not.
+Value section_of(const FileCodesSpec& spec, const std::vector<std::string>& ignored,
+                 const std::vector<std::string>& embeddings = {});
+
+// A stack of matrices [n, rows, k] in mxfp4 as gpt_oss's folders hold it: NAME_blocks and NAME_scales. `bytes` gives
+// bytes_of_parts() of one matrix.
+std::vector<weights::OutTensor> blocks_of_stack(
+    const std::string& name, const std::vector<int64_t>& shape,
+    std::function<std::vector<std::vector<std::byte>>(int64_t matrix)> bytes);
+// The section quantization_config of such a folder, whose other weights are plain.
+Value section_of_blocks();
 
 }  // namespace easydel::quant
