@@ -67,10 +67,10 @@ struct How {
   models::DTypeSetting dtype = models::DTypeSetting::fp32, save_dtype = dtype;
   int64_t total_batch_size = 8;
   std::vector<models::AdapterOptions> adapters = {};
-  std::string model = "model", codes = {};  // folder; `codes`: quantized to this format while it is loaded
-  std::string trained_codes = {};           // quantization_mode
-  bool attention = false;                   // distills that, too
-  bool distills = false;                    // from a teacher of the same shape; keeps a moving average, too
+  std::string model = "model", codes = {};              // folder; `codes`: quantized to this format while it is loaded
+  std::string trained_codes = {}, trained_layers = {};  // quantization_mode, quantization_pattern
+  bool attention = false;                               // distills that, too
+  bool distills = false;                                // from a teacher of the same shape; keeps a moving average, too
 };
 
 // Trains folder/model to `steps` steps into folder/name.
@@ -85,8 +85,9 @@ void train(const fs::path& folder, const std::string& name, int64_t steps, std::
   if (!how.codes.empty())
     parts.load.quantization = nn::Quantization{.format = quant::format_of({.method = how.codes}, "quantization")};
   if (!how.trained_codes.empty())
-    parts.load.weight_policy = std::make_shared<nn::QuantizedTraining>(
-        quant::format_of({.method = how.trained_codes}, "quantization"), at::kFloat, "trainer.quantization_mode");
+    parts.load.weight_policy =
+        std::make_shared<nn::QuantizedTraining>(quant::format_of({.method = how.trained_codes}, "quantization"),
+                                                at::kFloat, "trainer.quantization_mode", how.trained_layers);
   parts.model = models::load_model(folder / how.model, parts.load);
   parts.checkpointing = how.checkpointing;
   parts.save_dtype = how.save_dtype;
@@ -292,6 +293,17 @@ TEST_F(ParallelTraining, ForCodesEqualsOneRank) {
       expect_equal_runs(folder(), one, name, 3);
     }
   }
+}
+
+TEST_F(ParallelTraining, OfExpertsForCodesEqualsOneRank) {
+  test::write_file(folder() / "moe" / "config.json", R"({"model_type": "mixtral", "hidden_size": 32, "head_dim": 8,
+    "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "num_local_experts": 4, "num_experts_per_tok": 2, "vocab_size": 96, "max_position_embeddings": 64,
+    "initializer_range": 0.2})");
+  const How how{.model = "moe", .trained_codes = "nf4", .trained_layers = "experts|proj"};
+  train_on(1, {}, folder(), "moe_one", 3, how);
+  train_on(2, {1, 2, 1, 1, 1}, folder(), "moe_two", 3, how);
+  expect_equal_runs(folder(), "moe_one", "moe_two", 3);
 }
 
 // Figures of time and memory, which no two runs share.

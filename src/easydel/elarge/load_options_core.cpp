@@ -80,7 +80,7 @@ std::shared_ptr<nn::WeightPolicy> quantized_training(const train::TrainerConfig&
       .bits = trainer.quantization_bits};
   return std::make_shared<nn::QuantizedTraining>(
       quant::format_of(format, where), models::scalar_type_of(saved, at::ScalarType::Undefined, "loader.param_dtype"),
-      where);
+      where, trainer.quantization_pattern);
 }
 
 }  // namespace

@@ -208,6 +208,8 @@ void TrainerConfig::settle(config::Keys& keys) {
   if (!quantization_mode && (quantization_group_size || quantization_bits))
     keys.refuse(quantization_bits ? "quantization_bits" : "quantization_group_size",
                 "has no effect without quantization_mode", "give quantization_mode, too");
+  if (!quantization_mode && !quantization_pattern.empty())
+    keys.refuse("quantization_pattern", "has no effect without quantization_mode", "give quantization_mode, too");
   settle_previews(*this, keys);
   settle_benchmarks(*this, keys);
   settle_first_moment(*this, keys);

@@ -244,6 +244,7 @@ struct TrainerConfig {
   int64_t weight_distribution_log_steps = 50;
   bool performance_mode = false, auto_shard_states = true;
   std::optional<QuantizationMode> quantization_mode;
+  std::string quantization_pattern;
   std::optional<int64_t> quantization_group_size, quantization_bits;
   Value tensor_straight_through;
   std::optional<int64_t> generation_interval;
@@ -394,6 +395,7 @@ struct TrainerConfig {
                                      deprecated("quantization_block")),
         field<&C::quantization_group_size>("Values that share a scale in quantization_mode; null: the format's own.",
                                            at_least(1)),
+        field<&C::quantization_pattern>("The layers of quantization_mode, as quantization.model.pattern names them."),
         field<&C::quantization_bits>("Bits of quantization_mode, which its name says already.", between(1, 8)),
         field<&C::tensor_straight_through>("A function; only possible in Python.",
                                            not_built("another estimator than straight-through")),
