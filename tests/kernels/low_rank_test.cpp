@@ -1,6 +1,9 @@
 // Products with adapters of low rank: right values, and the same bits on every instruction set and in any company.
 #include "easydel/kernels/low_rank.h"
 
+#include <algorithm>
+#include <deque>
+
 #include "kernels/support.h"
 
 namespace easydel::kernels {
@@ -127,6 +130,7 @@ TEST(LowRankKernels, AddWhatAdaptersMakeOfTheirRows) {
         std::vector<bf16> found[] = {y, other};
         std::vector<AddedRows> all;
         std::vector<std::vector<float>> lows(adapters.size());
+        std::deque<PackedLowRank> packed;
         for (size_t i = 0; i < adapters.size(); ++i) {
           const Adapter& of = adapters[i];
           AddedRows& one = all.emplace_back();
@@ -135,8 +139,8 @@ TEST(LowRankKernels, AddWhatAdaptersMakeOfTheirRows) {
           one.y = {found[i / rows.size()].data(), of.b.n()};
           if (is_narrow(rank)) {
             one.narrow_a = of.narrow_a.data();
-          } else if (reads_packed_rows(of.a)) {
-            one.a = &of.a;
+          } else if (PackedLowRank::serves(of.a)) {
+            one.both = &packed.emplace_back(of.a, of.b);
           } else {
             std::vector<float>& low = lows[i];
             low.resize(one.rows.size() * size_t(rank));
@@ -154,16 +158,27 @@ TEST(LowRankKernels, AddWhatAdaptersMakeOfTheirRows) {
   }
 }
 
-TEST(LowRankKernels, ReadPackedRowsOfWholeBlocksInBf16) {
+TEST(LowRankKernels, OfWholeBlocksInBf16ArePackedTogether) {
   const auto packed = [](int64_t n, int64_t k, DType dtype) {
     const auto a = normal(n * k, 1);
     return pack(serial_executor(), {a.data(), k}, n, k, dtype);
   };
-  EXPECT_FALSE(reads_packed_rows(packed(16, 90, DType::bf16)));
-  EXPECT_FALSE(reads_packed_rows(packed(33, 96, DType::bf16)));
-  EXPECT_FALSE(reads_packed_rows(packed(16, 96, DType::f32)));
+  EXPECT_FALSE(PackedLowRank::serves(packed(16, 90, DType::bf16)));
+  EXPECT_FALSE(PackedLowRank::serves(packed(33, 96, DType::bf16)));
+  EXPECT_FALSE(PackedLowRank::serves(packed(16, 96, DType::f32)));
+  // Blocks of memory that share a page stay where they are while others come and go.
+  std::vector<std::shared_ptr<uint8_t>> blocks;
+  for (int i = 0; i < 200; ++i) {
+    blocks.push_back(allocate_block(i % 7 == 0 ? 3 << 20 : 40000 + i));
+    std::fill_n(blocks.back().get(), 40000 + i, uint8_t(i));
+    if (i % 3 == 0) blocks[size_t(i / 2)].reset();
+  }
+  for (int i = 0; i < 200; ++i) {
+    const uint8_t* const block = blocks[size_t(i)].get();
+    EXPECT_TRUE(!block || std::all_of(block, block + 40000 + i, [&](uint8_t x) { return x == uint8_t(i); })) << i;
+  }
   const UseIsa use(Isa::reference);
-  EXPECT_FALSE(reads_packed_rows(packed(16, 96, DType::bf16)));
+  EXPECT_FALSE(PackedLowRank::serves(packed(16, 96, DType::bf16)));
 }
 
 TEST(LowRankKernels, SumGradientsOverRowsInOrder) {

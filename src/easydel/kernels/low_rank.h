@@ -2,6 +2,7 @@
 // with any other rows and on any number of threads.
 #pragma once
 
+#include <memory>
 #include <span>
 
 #include "easydel/kernels/dtype.h"
@@ -28,17 +29,34 @@ constexpr bool is_narrow(int64_t rank) { return rank == 2 || rank == 4 || rank =
 void narrow_product(Executor& executor, Input x, const float* a, int64_t m, int64_t k, int64_t rank, float factor,
                     float* low);
 
-// Whether the rows of A, packed, are read by add_low_ranks() itself: at most 32 rows in bf16, whole blocks of 32 k, in
-// the order bf16_pairs with the loops of its instruction.
-bool reads_packed_rows(const PackedWeight& a);
+// A [rank, k] in bf16 and B [n, rank] in fp32 of one adapter as add_low_ranks() reads them: in one block of memory,
+// without the columns that a panel of A has beyond whole tiles.
+class PackedLowRank {
+ public:
+  // Whether x A^T is computed from it: at most 32 rows in bf16, whole blocks of 32 k, in the order bf16_pairs with the
+  // loops of its instruction.
+  static bool serves(const PackedWeight& a);
+
+  PackedLowRank(const PackedWeight& a, const PackedWeight& b);  // serves(a)
+
+  int64_t rank() const { return rank_; }
+  int64_t n() const { return n_; }
+  int64_t k() const { return k_; }
+  const uint32_t* a() const { return reinterpret_cast<const uint32_t*>(data_.get()); }
+  const float* b() const { return reinterpret_cast<const float*>(data_.get() + bytes_of_a_); }
+
+ private:
+  int64_t rank_, n_, k_, bytes_of_a_;
+  std::shared_ptr<const uint8_t> data_;
+};
 
 // What one adapter adds to some rows of y, the product of the same rows of x with a weight.
 struct AddedRows {
   std::span<const int64_t> rows = {};
-  // x A^T, one of the three: by narrow_product() from A [rank, k]; in the order bf16_pairs from A [rank, k] that
-  // reads_packed_rows() is true of, for x in bf16; or made before, sign * x A^T [rows.size(), rank].
+  // Both, for x in bf16: x A^T in the order bf16_pairs; or
+  const PackedLowRank* both = nullptr;
+  // x A^T by narrow_product() from A [rank, k], or made before, sign * x A^T [rows.size(), rank], and B.
   const float* narrow_a = nullptr;
-  const PackedWeight* a = nullptr;
   const float* low = nullptr;
   int64_t rank = 0;
   const PackedWeight* b = nullptr;  // [n, at most rank], packed in fp32
@@ -57,7 +75,7 @@ void narrow_gradient(Executor& executor, const float* low, Input x, int64_t m, i
 struct LowStep {
   Input x;
   const int64_t* rows;
-  const void* a;  // [rank, k] in fp32, or one packed panel in bf16
+  const void* a;  // [rank, k] in fp32, or PackedLowRank::a()
   int64_t k, rank;
   float factor;
   float* low;
@@ -65,13 +83,13 @@ struct LowStep {
 
 // What the tasks of add_narrow_product share. Row i of `low` is added to row rows[i] of y; null: to row i.
 struct LowRankStep {
-  Input y;
-  const float* low;
-  int64_t low_stride;
-  const float* panels;
-  int64_t n, k;
-  float factor;
-  Output out;
+  Input y{};
+  const float* low = nullptr;
+  int64_t low_stride = 0;
+  const float* panels = nullptr;
+  int64_t n = 0, k = 0;
+  float factor = 1;
+  Output out{};
   const int64_t* rows = nullptr;
 };
 

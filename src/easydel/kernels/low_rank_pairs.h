@@ -1,5 +1,4 @@
-// x A^T of an adapter by VDPBF16PS: the rows of x are read where they are, and of A's panel only the tiles that have
-// rows. Included by loops_avx512_bf16.cpp only.
+// x A^T of an adapter by VDPBF16PS: the rows of x are read where they are. Included by loops_avx512_bf16.cpp only.
 #pragma once
 
 #include <immintrin.h>
@@ -8,6 +7,7 @@
 
 #include "easydel/kernels/low_rank.h"
 #include "easydel/kernels/pair_loops.h"
+#include "easydel/kernels/wide.h"
 
 namespace easydel::kernels {
 
@@ -41,14 +41,14 @@ struct LowRankPairs {
 #pragma GCC unroll 2
       for (int t = 0; t < tiles; ++t) sum[r][t] = V::zero();
     const auto* a = static_cast<const uint32_t*>(step.a);
-    for (int64_t block = 0; block < step.k; block += k_block, a += 2 * tile)
+    for (int64_t block = 0; block < step.k; block += k_block, a += tiles * tile)
       for (int64_t pair = 0; pair < k_block / 2; ++pair) {
         __m512bh of_a[tiles];
 #pragma GCC unroll 2
         for (int t = 0; t < tiles; ++t) {
           const uint32_t* const at = a + t * tile + pair * lanes;
           of_a[t] = __m512bh(_mm512_load_si512(at));
-          if constexpr (rows <= 4) V::prefetch(at + prefetch_distance_bytes / 4);  // it is read once, from memory
+          if constexpr (rows <= 4) V::prefetch(at + prefetch_distance_bytes / 4);  // A is read once, from memory
         }
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r) {

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <mutex>
 #include <new>
 
 namespace easydel::kernels {
@@ -19,6 +20,24 @@ void* allocate_bytes(int64_t bytes) {
   const bool wasteful = size > huge_page && (size - min_bytes) * 64 > size;
   madvise(p, wasteful ? size - huge_page : size, MADV_HUGEPAGE);
   return p;
+}
+
+std::shared_ptr<uint8_t> allocate_block(int64_t bytes) {
+  constexpr int64_t huge_page = 2 << 20, usable = huge_page - 64, line = 64;
+  const int64_t size = (bytes + line - 1) / line * line;
+  if (2 * size > usable) return {allocate<uint8_t>(size).release(), FreeAligned()};
+  static std::mutex mutex;
+  static std::weak_ptr<uint8_t> last;  // the page that blocks are taken from
+  static int64_t used = 0;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<uint8_t> page = last.lock();
+  if (!page || used + size > usable) {
+    page = {allocate<uint8_t>(usable).release(), FreeAligned()};
+    last = page, used = 0;
+  }
+  uint8_t* const block = page.get() + used;
+  used += size;
+  return {page, block};
 }
 
 }  // namespace easydel::kernels

@@ -20,6 +20,10 @@ Buffer<T> allocate(int64_t count) {
   return Buffer<T>(static_cast<T*>(allocate_bytes(count * int64_t(sizeof(T)))));
 }
 
+// The same for many blocks below 1 MiB that are read one after the other: they share huge pages, each of which is freed
+// with its last block.
+std::shared_ptr<uint8_t> allocate_block(int64_t bytes);
+
 // Memory that only grows; growing discards its contents.
 template <class T>
 class Scratch {

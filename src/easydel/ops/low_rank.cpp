@@ -104,8 +104,7 @@ Tensor add_product(const Tensor& y, const Tensor& low, const kernels::PackedWeig
 
 // Whether kernels read A while they add the rows of x; otherwise x A^T is a product of its own.
 bool reads_a(const LowRankForms& forms, const Tensor& x) {
-  return x.scalar_type() == at::kBFloat16 &&
-         (forms.narrow_a.defined() || (forms.a && kernels::reads_packed_rows(*forms.a)));
+  return x.scalar_type() == at::kBFloat16 && (forms.both || (forms.narrow_a.defined() && forms.b));
 }
 
 // sign * x A^T of adapters whose A have equal shapes and dtypes, one after the other.
@@ -239,15 +238,20 @@ Forms low_rank_forms(const Matrix& a, const Matrix& b) {
   const Tensor weight = exact(b).detach();
   const int64_t rank = narrow_rank(a.compute, a.out());
   const bool fused = tensor::kernels_serve(weight) && b.in() <= max_fused_rank;
-  return std::make_shared<LowRankForms>(rank ? padded(exact(a), rank) : Tensor(),
-                                        rank || !fused ? nullptr
-                                        : a.packed     ? a.packed
-                                                       : pack(a.compute),
-                                        fused ? panels_of(weight) : nullptr);
+  LowRankForms forms;
+  if (fused) forms.b = panels_of(weight);
+  if (rank) forms.narrow_a = padded(exact(a), rank);
+  if (rank || !fused) return std::make_shared<LowRankForms>(std::move(forms));
+  forms.a = a.packed ? a.packed : pack(a.compute);
+  if (forms.a && kernels::PackedLowRank::serves(*forms.a)) {
+    forms.both = std::make_shared<kernels::PackedLowRank>(*forms.a, *forms.b);
+    forms.a = forms.b = nullptr;
+  }
+  return std::make_shared<LowRankForms>(std::move(forms));
 }
 
 bool adds_rows(const LowRankForms& forms, const Tensor& x) {
-  return tensor::kernels_serve(x) && forms.b && (forms.a || (forms.narrow_a.defined() && reads_a(forms, x)));
+  return tensor::kernels_serve(x) && (reads_a(forms, x) || (forms.a && forms.b));
 }
 
 void add_low_ranks(std::span<Tensor> ys, const Tensor& x, std::span<const std::vector<AddedRows>> added) {
@@ -263,11 +267,13 @@ void add_low_ranks(std::span<Tensor> ys, const Tensor& x, std::span<const std::v
       check(adds_rows(own, x), "low rank: rows are added for an adapter that kernels do not take");
       if (one.rows.empty() && all.empty())
         for (int64_t row = 0; row < x.size(0); ++row) all.push_back(row);
-      const bool reads = reads_a(own, x), narrow = own.narrow_a.defined();
+      const bool narrow = own.narrow_a.defined();
       rows.push_back({.rows = one.rows.empty() ? all : one.rows,
+                      .both = own.both.get(),
                       .narrow_a = narrow ? own.narrow_a.const_data_ptr<float>() : nullptr,
-                      .a = reads ? own.a.get() : nullptr,
-                      .rank = narrow ? own.narrow_a.size(0) : own.a->n(),
+                      .rank = narrow  ? own.narrow_a.size(0)
+                              : own.a ? own.a->n()
+                                      : 0,
                       .b = own.b.get(),
                       .sign = one.scale < 0 ? 1.0F : -1.0F,
                       .factor = float(-std::fabs(one.scale)),
@@ -295,7 +301,7 @@ Tensor add_low_rank(Tensor y, const Tensor& x, const Matrix& a, const Matrix& b,
   check(x.dim() == 2 && x.size(1) == a.in() && a.out() == b.in() && y.size(1) == b.out(), "low rank: x is ", x.sizes(),
         ", A [", a.out(), ", ", a.in(), "], B [", b.out(), ", ", b.in(), "], the result ", y.sizes());
   if (!wants_gradient(y, x, a.master, b.master)) {
-    if (forms && adds_rows(*forms, x) && reads_a(*forms, x) && tensor::kernels_serve(y)) {
+    if (forms && reads_a(*forms, x) && tensor::kernels_serve(y)) {
       const std::vector<AddedRows> own = {{{}, forms, scale}};
       add_low_ranks({&y, 1}, x, {&own, 1});
       return y;

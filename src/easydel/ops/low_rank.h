@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "easydel/kernels/low_rank.h"
 #include "easydel/ops/product.h"
 #include "easydel/tensor/torch.h"
 
@@ -12,7 +13,8 @@ namespace easydel::ops {
 
 // What add_low_rank reads of a and b, made once for an adapter that stays as it is.
 struct LowRankForms {
-  Tensor narrow_a;  // fp32, with rows of zeros; undefined if the rank is not narrow
+  std::shared_ptr<const kernels::PackedLowRank> both;  // null: kernels do not support it, and the others are read
+  Tensor narrow_a;                                     // fp32, with rows of zeros; undefined if the rank is not narrow
   // Null if kernels do not support it, or if narrow_a is read.
   std::shared_ptr<const kernels::PackedWeight> a;
   std::shared_ptr<const kernels::PackedWeight> b;  // null if kernels do not support it
