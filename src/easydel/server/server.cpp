@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "easydel/base/log.h"
 #include "easydel/base/log_fields.h"
 #include "easydel/base/names.h"
@@ -171,12 +172,7 @@ struct Server::Parts {
   std::jthread saver;  // ends before what it saves
 };
 
-Server::Server(const ServeConfig& config) : parts_(std::make_unique<Parts>(config)) {
-  const KeyStore* const keys = parts_->keys.get();
-  if (keys && !config.admin_key && keys->list().empty())
-    refuse("admin_key", "is missing: requests need API keys, and there are none",
-           "give admin_key, by which keys are made, or a file that has some with api_keys_file");
-}
+Server::Server(const ServeConfig& config) : parts_(std::make_unique<Parts>(config)) {}
 
 Server::~Server() {
   // Listeners of the engine may still write to connections, and hold what belongs to them.
@@ -191,6 +187,7 @@ void Server::start() {
   Parts& p = *parts_;
   share_one_heap();
   if (p.keys && p.config.enable_persistence) try {
+      if (p.config.storage_dir) files::make_directories(*p.config.storage_dir);
       p.keys->save_anyway();
     } catch (const UserError& error) {
       refuse(p.config.api_keys_file ? "api_keys_file" : "storage_dir", error.where + ": " + error.problem,
@@ -198,6 +195,11 @@ void Server::start() {
     }
   log::set_format(p.config.log_format == LogFormat::json ? log::Format::json : log::Format::text);
   if (p.config.log_level != LogLevel::info) log::set_level(level_of(p.config.log_level));
+  if (p.keys && !p.config.admin_key && p.keys->list().empty())
+    log::warning(
+        "serve: requests need API keys, and there are none: every request is refused. Give admin_key, by which keys "
+        "are "
+        "made, or put some into api_keys_file and send SIGHUP");
   p.http = std::make_unique<HttpServer>(p.config, p.api.callbacks());
   p.api.set_connection_counts([&http = *p.http] { return http.counts(); });
   p.http->start();
