@@ -116,7 +116,7 @@ TEST(PromptScores, AreComputedWhereOnlyPagesAreThere) {
 TEST(PromptScores, AreFoundBesideSiblingsWithoutAny) {
   ScoredEngine engine({full_group()}, 1000000, 128);
   EXPECT_EQ(engine.cached(beginning(20), 1), 0);
-  for (const TokenId last : {1, 999}) {
+  for (const TokenId last : {1, 996, 997, 999}) {
     std::vector<TokenId> prompt = text_of(20);
     prompt.push_back(last);
     engine.add(request_of(prompt));

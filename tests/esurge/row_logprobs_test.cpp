@@ -45,6 +45,15 @@ TEST(RowLogprobs, AreThoseOfASort) {
   }
 }
 
+TEST(RowLogprobs, FindATokenWhereverItIs) {
+  std::vector<float> row(200);
+  for (size_t i = 0; i < row.size(); ++i) {
+    row[i] = 1;
+    EXPECT_EQ(row_logprobs(row, 1, 0).token_ids[0], TokenId(i));
+    row[i] = 0;
+  }
+}
+
 TEST(RowLogprobs, HaveTheChosenTokenAlways) {
   const std::vector<float> row = {0, 1, 2, 3};
   const TokenLogprobs two = row_logprobs(row, 2, 0);
