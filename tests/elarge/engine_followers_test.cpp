@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <functional>
@@ -22,8 +23,8 @@ class Fake final : public EngineFollower {
     if (error_) refuse("esurge", *error_);
     if (ends_) return;
     std::unique_lock lock(mutex_);
-    came_.wait(lock, [&] { return stopped_; });
-    events_.push_back(name_ + " stopped");
+    const bool in_time = came_.wait_for(lock, std::chrono::seconds(20), [&] { return stopped_; });
+    events_.push_back(name_ + (in_time ? " stopped" : " was not stopped"));
     refuse("esurge", "the first rank has ended");
   }
   void stop() override {
