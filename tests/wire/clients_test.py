@@ -165,23 +165,6 @@ def test_the_prefix_cache_is_saved_and_reset(tmp_path):
         assert one.request("POST", "/v1/admin/cache/reset", None)[0] in (401, 403, 404)
 
 
-def test_scored_prompts_share_their_beginnings(server):
-    """What lm-evaluation-harness sends: the endings of one context, each echoed with its log-probabilities."""
-    context, endings = [7, 40, 9, 33, 58, 70, 81, 95, 14, 22], ([100, 101, 102], [100, 103], [200])
-
-    def post(ending, salt):
-        body = {"prompt": [[*context, *ending]], "echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0, "cache_salt": salt}
-        answer = server.request("POST", "/v1/completions", body)[2]
-        return answer["usage"]["prompt_tokens_details"]["cached_tokens"], answer["choices"][0]["logprobs"]
-
-    together = [post(ending, "together") for ending in endings]
-    alone = [post(ending, f"alone {i}") for i, ending in enumerate(endings)]
-    assert [logprobs for _, logprobs in together] == [logprobs for _, logprobs in alone]
-    assert [cached for cached, _ in alone] == [0, 0, 0]
-    # The scores after the last shared token are of another next token, so that one is computed again.
-    assert [cached for cached, _ in together] == [0, 10, 9]
-
-
 def test_token_ids_and_prompt_logprobs(server):
     def post(path, **body):
         status, _, answer = server.request("POST", path, {"temperature": 0, "max_tokens": 12, "return_token_ids": True, **body})
