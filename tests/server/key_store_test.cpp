@@ -279,6 +279,14 @@ TEST(ServerStart, RefusesAFolderThatCannotBeWritten) {
       "storage_dir: " + (folder / "file").string() +
           ": cannot create this folder: a file with this name exists\n    give a path that can be written, or set " +
           "enable_persistence: false, with which keys are only read");
+  config.api_keys_file = (folder / "none" / "keys.json").string();
+  config.storage_dir = {};
+  EXPECT_EQ(test::refusal([&] {
+              Server server(config);
+              server.start();
+            }),
+            "api_keys_file: " + *config.api_keys_file + ": cannot write: No such file or directory\n    give a path " +
+                "that can be written, or set enable_persistence: false, with which keys are only read");
   config.enable_persistence = false;
   Server server(config);
   server.start();
