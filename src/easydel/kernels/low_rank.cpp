@@ -46,8 +46,7 @@ void narrow_product(Executor& executor, Input x, const float* a, int64_t m, int6
 }
 
 bool PackedLowRank::serves(const PackedWeight& a) {
-  return loops().low_rank.pairs && bf16_order() == AccumulationOrder::bf16_pairs && a.dtype() == DType::bf16 &&
-         a.n() <= panel_columns && a.k() % k_block == 0;
+  return loops().low_rank.pairs && a.dtype() == DType::bf16 && a.n() <= panel_columns && a.k() % k_block == 0;
 }
 
 PackedLowRank::PackedLowRank(const PackedWeight& a, const PackedWeight& b) : rank_(a.n()), n_(b.n()), k_(a.k()) {

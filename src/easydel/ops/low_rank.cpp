@@ -243,7 +243,8 @@ Forms low_rank_forms(const Matrix& a, const Matrix& b) {
   if (rank) forms.narrow_a = padded(exact(a), rank);
   if (rank || !fused) return std::make_shared<LowRankForms>(std::move(forms));
   forms.a = a.packed ? a.packed : pack(a.compute);
-  if (forms.a && kernels::PackedLowRank::serves(*forms.a)) {
+  if (forms.a && kernels::bf16_order() == kernels::AccumulationOrder::bf16_pairs &&
+      kernels::PackedLowRank::serves(*forms.a)) {
     forms.both = std::make_shared<kernels::PackedLowRank>(*forms.a, *forms.b);
     forms.a = forms.b = nullptr;
   }
