@@ -109,6 +109,7 @@ TEST_P(StraightThrough, GivesTheWeightTheGradientOfItsRoundedValues) {
   const auto gradients = [](const models::Model& model) {
     const Tensor tokens = at::arange(3, 40, at::kLong);
     nn::Pass pass = nn::Pass::over({0, tokens.size(0)});
+    pass.stream().prompts = {20};
     model.head().score(model.forward({tokens}, pass).hidden, tokens, pass).logps.mean().backward();
     std::map<std::string, Tensor> out;
     for (const nn::Entry& entry : model.parameters().entries()) out[entry.path] = entry.shard.grad();
@@ -125,7 +126,7 @@ TEST_P(StraightThrough, GivesTheWeightTheGradientOfItsRoundedValues) {
 
 // After an update, whatever it was. Generated tokens of multi-head latent attention read parts of a weight.
 TEST_P(StraightThrough, HasTheLogitsOfTheSavedModelInCodes) {
-  for (const char* const mode : {"nf4", "8bit", "mxfp4"}) {
+  for (const char* const mode : {"nf4", "8bit", "mxfp4", "a8q"}) {
     const test::TemporaryFolder work;
     const auto model = models::load_model(folder(), options_of(mode));
     logits_of(*model);
