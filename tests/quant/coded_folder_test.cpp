@@ -88,6 +88,8 @@ TEST(CodedFolder, RefusesTensorsThatDoNotFitTogether) {
     return refusal(tensors, small_gptq);
   };
   EXPECT_EQ(refusal(gptq(), small_gptq), "");
+  EXPECT_EQ(with(1, {"a.qzeros", DType::i32, {2, 3}}),
+            "model.safetensors: a.qzeros: has codes of 6 bits; 2, 4 and 8 are read" + again);
   auto tensors = gptq();
   tensors.erase(tensors.begin() + 2);
   EXPECT_EQ(refusal(tensors, small_gptq), "a.scales: is missing, and a has other tensors in codes" + again);
