@@ -169,6 +169,16 @@ TEST_F(BadInput, Adapters) {
       "adapter in");
 }
 
+TEST_F(BadInput, TrainingForCodesWithAnAdapter) {
+  for (const char* adapter : {"lora: {r: 4}", "quantization: {model: {quantization_method: nf4}}"})
+    expect_one_problem(
+        run(run_of(str("mixture: {informs: [{data_files: data.txt}]}\ntrainer: {quantization_mode: nf4, "
+                       "total_batch_size: 2}\n",
+                       adapter))),
+        "run.yaml:4:30: trainer.quantization_mode: trains the weights themselves, and a run with an adapter leaves "
+        "them as they are\n    leave out the section lora and quantization.model, or quantization_mode");
+}
+
 TEST_F(BadInput, ModelsThatTheMethodHasNoUseFor) {
   for (const char* section : {"reference_model", "reward_model", "teacher_model"}) {
     const test::Ran ran = run(run_of(kData + "\n" + section + ": {name_or_path: " + model_ + "}"));

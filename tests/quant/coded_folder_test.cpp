@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 
+#include "easydel/base/error.h"
 #include "easydel/quant/file_format.h"
 #include "easydel/weights/safetensors.h"
 #include "support/data.h"
@@ -134,6 +135,58 @@ TEST(CodedFolder, RefusesAConfigurationThatContradictsTheTensors) {
   auto both = gptq();
   both.push_back({"a.weight", DType::f16, {16, 64}});
   EXPECT_EQ(refusal(both), "model.safetensors: a.weight: is there as values and as codes\n    keep one of them");
+}
+
+// Four rows of 64 values in words of compressed-tensors.
+std::vector<StoredTensor> packed(int64_t words) {
+  const int64_t shape[] = {4, 64};
+  return {{"a.weight_packed", DType::i32, {4, words}},
+          {"a.weight_scale", DType::bf16, {4, 2}},
+          {"a.weight_shape", DType::i64, {2}, {reinterpret_cast<const char*>(shape), sizeof shape}}};
+}
+
+TEST(CodedFolder, RefusesWordsThatDoNotFit) {
+  const auto says = [](std::vector<StoredTensor> tensors, int bits) {
+    return refusal(
+        tensors,
+        str(R"({"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": )",
+            R"({"group_0": {"targets": ["Linear"], "weights": {"num_bits": )", bits, R"(, "group_size": 32}}}})"));
+  };
+  EXPECT_EQ(says(packed(8), 4), "");
+  EXPECT_EQ(says(packed(16), 4),
+            "config.json: quantization_config.config_groups: num_bits is 4, but a has 16 words for 64 values\n"
+            "    correct it, or load the unquantized model");
+  EXPECT_EQ(says(packed(12), 6),
+            "model.safetensors: a.weight_packed: has codes of 6 bits; 2, 4 and 8 are read" + again);
+  auto tensors = packed(8);
+  tensors[2] = {"a.weight_shape", DType::i64, {3}};
+  EXPECT_EQ(says(tensors, 4), "model.safetensors: a.weight_shape: is not two integers" + again);
+  tensors = packed(8);
+  tensors[1].shape = {4, 3};
+  EXPECT_EQ(says(tensors, 4),
+            "model.safetensors: a.weight_scale: is 4 x 3, which does not fit a weight of 4 x 64" + again);
+}
+
+TEST(CodedFolder, RefusesGroupsThatDoNotDivideARow) {
+  auto tensors = gptq();
+  tensors[1].shape = {3, 2}, tensors[2].shape = {3, 16};
+  EXPECT_EQ(refusal(tensors, R"({"quant_method": "gptq", "bits": 4})"), "a: has 3 groups in rows of 64 values" + again);
+}
+
+TEST(CodedFolder, RefusesTwoDescriptionsOfItsCodes) {
+  EXPECT_EQ(refusal(gptq(), small_gptq + R"(, "compression_config": {"quant_method": "gptq"})"),
+            "config.json: quantization_config: compression_config describes codes, too\n"
+            "    keep the one that fits the weights");
+}
+
+TEST(CodedWeight, RefusesOffsetsThatAreNotFinite) {
+  CodedWeight weight;
+  weight.where = "model.gguf: a";
+  weight.scales = 2;
+  weight.scale = [](int64_t) { return 1.0f; };
+  weight.offset = [](int64_t i) { return i == 1 ? INFINITY : 0.0f; };
+  EXPECT_EQ(test::refusal([&] { weight.check_scales(); }),
+            "model.gguf: a: offset 1 is inf\n    an offset is a finite number; fetch the file again");
 }
 
 TEST(CodedFolder, RefusesMethodsAndLayoutsByName) {

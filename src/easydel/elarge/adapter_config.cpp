@@ -87,6 +87,12 @@ std::optional<RunAdapter> adapter_of(const Config& config, bool training) {
   return out;
 }
 
+void refuse_codes_beside_adapter() {
+  refuse("trainer.quantization_mode",
+         "trains the weights themselves, and a run with an adapter leaves them as they are",
+         "leave out the section lora and quantization.model, or quantization_mode");
+}
+
 std::vector<std::string> added_tokens(const Config& config, bool training) {
   return training && config.lora ? config.lora->added_tokens : std::vector<std::string>{};
 }

@@ -22,6 +22,9 @@ struct RunAdapter {
 // contradicts it.
 std::optional<RunAdapter> adapter_of(const Config& config, bool training);
 
+// What a run says that trains for codes (trainer.quantization_mode) and has an adapter.
+[[noreturn]] void refuse_codes_beside_adapter();
+
 // lora.added_tokens of a run that trains them.
 std::vector<std::string> added_tokens(const Config& config, bool training);
 

@@ -67,9 +67,7 @@ std::shared_ptr<nn::WeightPolicy> quantized_training(const train::TrainerConfig&
                                                      const models::LoadOptions& options) {
   if (!trainer.quantization_mode) return nullptr;
   const std::string where = "trainer.quantization_mode";
-  if (!options.adapters.empty())
-    refuse(where, "trains the weights themselves, and a run with an adapter leaves them as they are",
-           "leave out the section lora and quantization.model, or quantization_mode");
+  if (!options.adapters.empty()) refuse_codes_beside_adapter();
   const mesh::Mesh& mesh = options.team->mesh();
   if (mesh.ranks() > mesh.size("dp") * mesh.size("fsdp"))
     refuse(where, str("is not built yet on the mesh ", mesh.describe()),

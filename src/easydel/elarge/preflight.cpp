@@ -243,6 +243,9 @@ void check_built(const Config& config, bool training, config::Problems& problems
     problems.add("sharding.axis_names", "axes other than " + join(mesh::default_axes(), ", ") + " are not built yet",
                  "keep these names in this order");
   if (config.lora && config.lora->adapter) problems.collect("lora.adapter", [&] { adapter_of(config, training); });
+  if (training && config.trainer.common.quantization_mode &&
+      (config.lora || (!wrong(problems, {"quantization"}) && config.quantization.weight_format())))
+    problems.collect("trainer.quantization_mode", refuse_codes_beside_adapter);
 }
 
 namespace {
