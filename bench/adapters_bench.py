@@ -34,6 +34,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -125,12 +126,27 @@ class Bench:
         environment = {**os.environ, "OMP_NUM_THREADS": str(self.options.threads)}
         begin = time.perf_counter()
         process = subprocess.Popen([PROGRAM, *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
+        # ru_maxrss would count what this process held when it started the other one.
+        peak, ended = [0.0], threading.Event()
+
+        def watch():
+            while not ended.wait(0.02):
+                try:
+                    found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())
+                except OSError:
+                    return
+                peak[0] = int(found[1]) / 1024 if found else peak[0]
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
         said = self.said = process.stderr.read()
+        ended.set()
+        watcher.join()
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             sys.exit(f"{str(command)[:300]} failed with status {process.returncode}\n{said[-3000:]}")
-        return time.perf_counter() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+        return time.perf_counter() - begin, used.ru_utime + used.ru_stime, peak[0]
 
     # The same of each of `tokens` new tokens after the first four, without loading and the prompt.
     def per_token(self, prompt, tokens, *command):
