@@ -114,7 +114,7 @@ TEST(Product, HasTheBitsOfTheContractOnEveryInstructionSet) {
 }
 
 TEST(Product, GivesARowTheSameBitsInAnyCompany) {
-  constexpr int64_t n = 100, k = 190, most = 1024;
+  constexpr int64_t n = 300, k = 190, most = 1024;
   const auto x = normal(most * k, 3), w = normal(n * k, 4);
   std::vector<int64_t> order(most);
   std::iota(order.begin(), order.end(), 0);
@@ -123,7 +123,7 @@ TEST(Product, GivesARowTheSameBitsInAnyCompany) {
     SCOPED_TRACE(kind.text);
     const PackedWeight packed = pack(pool_of_two(), {w.data(), k}, n, k, kind.weight);
     const auto all = multiply(serial_executor(), packed, x, kind.order);
-    for (const int64_t batch : {1, 2, 3, 7, 12, 13, 64, 500, 1024})
+    for (const int64_t batch : {1, 2, 3, 4, 5, 6, 7, 12, 13, 64, 500, 1024})
       for (Executor* const executor : {&serial_executor(), &pool_of_two(), &openmp_executor()})
         for (int64_t first = 0; first < (batch == 1 ? 40 : most); first += batch) {
           const int64_t rows = std::min(batch, most - first);

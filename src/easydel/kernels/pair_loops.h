@@ -34,6 +34,7 @@ struct PairLoops : PairPacking {
     }
     const __mmask16 own = __mmask16((1u << rows) - 1);
     int64_t i = 0;
+    if (rows == 1) i = k / 2 * 2, std::memcpy(to, row[0], size_t(i) * sizeof(bf16));
     for (; i + 2 * lanes <= k; i += 2 * lanes) {
       __m512 pairs[lanes];
 #pragma GCC unroll 16
@@ -95,6 +96,7 @@ struct PairLoops : PairPacking {
     const int64_t all = step.padded_k;
     if (step.right != RightSide::rows) {
       const Right right{static_cast<const uint32_t*>(step.panels) + panel * all * panel_columns, all};
+      if (rows > 0 && rows <= few_rows) return multiply_few(step, right, panel, panels, first, rows);
       if (all <= piece && rows > step.rows_per_block) return multiply_short(step, right, panel, panels, first, rows);
       const bool in_one_stretch =
           rows <= step.rows_per_block || rows * all * int64_t(sizeof(uint32_t)) <= l2_bytes_for_pairs();
@@ -165,10 +167,6 @@ struct PairLoops : PairPacking {
         ahead(rows);
         for (int64_t i = block; i < std::min(block + lanes, pairs); ++i, a += rows, b += lanes) {
           const __m512bh low = __m512bh(_mm512_load_si512(b)), high = __m512bh(_mm512_load_si512(b + tile));
-          if constexpr (rows <= 4) {  // the panel streams from memory
-            const uint32_t* const soon = b + prefetch_distance_bytes / 4 + (i - block) * lanes;
-            V::prefetch(soon), V::prefetch(soon + lanes);
-          }
 #pragma GCC unroll 12
           for (int r = 0; r < rows; ++r) {
             const __m512bh x = __m512bh(_mm512_set1_epi32(int(a[r])));
@@ -178,17 +176,7 @@ struct PairLoops : PairPacking {
         }
       }
 #pragma GCC unroll 12
-      for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 2
-        for (int v = 0; v < 2; ++v) {
-          if (c.result.dtype == DType::bf16) {
-            store_sum(static_cast<bf16*>(c.result.data) + r * c.result.stride + v * lanes, sum[r][v]);
-            continue;
-          }
-          float* const to = c.result.data ? static_cast<float*>(c.result.data) + r * c.result.stride + v * lanes
-                                          : c.at + r * panel_columns + v * lanes;
-          c.non_temporal ? V::stream(to, sum[r][v]) : V::store(to, sum[r][v]);
-        }
+      for (int r = 0; r < rows; ++r) store_row(c, r, sum[r]);
     }
   }
 
@@ -203,6 +191,20 @@ struct PairLoops : PairPacking {
                         _mm256_mask_mov_epi16(__m256i(_mm512_cvtneps_pbh(sum)), nan, _mm256_set1_epi16(0x7fc0)));
   }
 
+  // A row of the accumulators becomes a row of `c`.
+  static void store_row(const Sums& c, int r, const __m512 (&sum)[2]) {
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; ++v) {
+      if (c.result.dtype == DType::bf16) {
+        store_sum(static_cast<bf16*>(c.result.data) + r * c.result.stride + v * lanes, sum[v]);
+        continue;
+      }
+      float* const to = c.result.data ? static_cast<float*>(c.result.data) + r * c.result.stride + v * lanes
+                                      : c.at + r * panel_columns + v * lanes;
+      c.non_temporal ? V::stream(to, sum[v]) : V::store(to, sum[v]);
+    }
+  }
+
   // Whether the accumulators of a panel are stored in the result itself.
   static bool writes_through(const ProductStep& step, int64_t panel) {
     return !step.bias && !step.add && (panel + 1) * panel_columns <= step.n;
@@ -212,6 +214,10 @@ struct PairLoops : PairPacking {
   }
 
   static constexpr int64_t piece = 128;  // pairs of a panel that L1 holds
+
+  // So many rows are multiplied by several panels at a time, as many as have their accumulators in registers.
+  static constexpr int64_t few_rows = 6;
+  static constexpr int panels_at_once(int rows) { return std::min(4, 12 / rows); }
 
   // Whole panels, or `pairs` pairs of each panel starting at `first`.
   struct Right {
@@ -271,6 +277,73 @@ struct PairLoops : PairPacking {
       }
       begin = end;
     } while (begin < all);
+  }
+
+  // Few rows read each panel once, from memory. Tiles are read in the order in which they are stored, which the
+  // hardware prefetches best (reading both tiles of a block in turns had half of that rate). A chain of additions waits
+  // for its own results, so several panels are multiplied at a time; an element's order of additions does not depend on
+  // that.
+  static void multiply_few(const ProductStep& step, const Right& right, int64_t panel, int64_t panels, int64_t first,
+                           int64_t rows) {
+    if (rows == 1) return multiply_few<1>(step, right, panel, panels, first);
+    if (rows == 2) return multiply_few<2>(step, right, panel, panels, first);
+    if (rows == 3) return multiply_few<3>(step, right, panel, panels, first);
+    if (rows == 4) return multiply_few<4>(step, right, panel, panels, first);
+    if (rows == 5) return multiply_few<5>(step, right, panel, panels, first);
+    multiply_few<few_rows>(step, right, panel, panels, first);
+  }
+  template <int rows>
+  static void multiply_few(const ProductStep& step, const Right& right, int64_t panel, int64_t panels, int64_t first) {
+    constexpr int max_panels = panels_at_once(rows);
+    const uint32_t* const a = step.a_pairs + first * step.padded_k;
+    const int64_t groups = divide_up(panels, max_panels);  // of all but equal size
+    Ahead ahead;
+    ahead.soon(step.next, groups * divide_up(terms_of(step), lanes));
+    for (int64_t group = 0; group < groups; ++group) {
+      const int64_t begin = panels * group / groups, end = panels * (group + 1) / groups;
+      some_panels<rows, max_panels>(step, end - begin, a, right.at(begin, 0), panel + begin, first, ahead);
+    }
+  }
+  // The result's panels [panel, panel + count) of `rows` rows.
+  template <int rows, int panels>
+  static void some_panels(const ProductStep& step, int64_t count, const uint32_t* a, const uint32_t* b, int64_t panel,
+                          int64_t first, Ahead& ahead) {
+    if constexpr (panels > 0) {
+      if (count < panels) return some_panels<rows, panels - 1>(step, count, a, b, panel, first, ahead);
+      const int64_t terms = terms_of(step), apart = step.padded_k * panel_columns;
+      __m512 sum[panels][rows][2];
+#pragma GCC unroll 4
+      for (int p = 0; p < panels; ++p)
+#pragma GCC unroll 6
+        for (int r = 0; r < rows; ++r) sum[p][r][0] = sum[p][r][1] = V::zero();
+      for (int64_t block = 0; block < terms; block += lanes, a += lanes * rows) {
+        ahead(0);
+        const int64_t pairs = std::min(lanes, terms - block);
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; ++v, b += tile)
+          for (int64_t i = 0; i < pairs; ++i) {
+            __m512bh x[rows];
+#pragma GCC unroll 6
+            for (int r = 0; r < rows; ++r) x[r] = __m512bh(_mm512_set1_epi32(int(a[i * rows + r])));
+#pragma GCC unroll 4
+            for (int p = 0; p < panels; ++p) {
+              const __m512bh right = __m512bh(_mm512_load_si512(b + p * apart + i * lanes));
+#pragma GCC unroll 6
+              for (int r = 0; r < rows; ++r) sum[p][r][v] = _mm512_dpbf16_ps(sum[p][r][v], right, x[r]);
+            }
+          }
+      }
+      alignas(64) float kept[rows * panel_columns];
+#pragma GCC unroll 4
+      for (int p = 0; p < panels; ++p) {
+        const bool through = writes_through(step, panel + p);
+        Sums c{kept, true};
+        if (through) c.result = result_at(step, panel + p, first), c.non_temporal = step.non_temporal;
+#pragma GCC unroll 6
+        for (int r = 0; r < rows; ++r) store_row(c, r, sum[p][r]);
+        if (!through) ProductLoops<V>::write_rows(step, panel + p, first, rows, kept);
+      }
+    }
   }
 
   // All of k at once, for as many panels as L1 holds.
