@@ -85,7 +85,10 @@ ProductPlan plan_product(const ProductShape& shape, int threads, const Caches& c
   plan.rows_per_fill = rows_per_block(shape);
   if (shape.transposed && shape.left == LeftSide::tiles) plan.rows_per_fill = 4 * tile_rows;   // 4 lines of a row
   if (shape.transposed && shape.left == LeftSide::pairs) plan.rows_per_fill = 8 * block_rows;  // 3 lines of a row
-  plan.fills_per_task = std::max<int64_t>(1, packed_bytes_per_task / (row_bytes * plan.rows_per_fill));
+  // Even a few fills are shared by all threads: the rows were written by all of them, and none can multiply before.
+  const int64_t fills = divide_up(shape.m, plan.rows_per_fill);
+  plan.fills_per_task = std::clamp<int64_t>(packed_bytes_per_task / (row_bytes * plan.rows_per_fill), 1,
+                                            std::max<int64_t>(1, divide_up(fills, threads)));
   return plan;
 }
 
