@@ -199,7 +199,7 @@ def json_bodies(target, scale):
 def edges():
     """Fields at their edges and beyond; True: refused."""
     for field, good, bad in (
-            ("n", [1, 2, 128], [0, -1, 129, 1.5, "a", [], {}, True, 2**63, 10**30]), ("max_tokens", [1, 2**31, 2**62], [0, -1, -2**63, 1.5, "a", {}]), ("best_of", [1, 128], [0, 129, 1000]),
+            ("n", [1, 2], [0, -1, 128, 129, 1.5, "a", [], {}, True, 2**63, 10**30]), ("max_tokens", [1, 2**31, 2**62], [0, -1, -2**63, 1.5, "a", {}]), ("best_of", [1, 2], [0, 129, 1000]),
             ("temperature", [0, 2], [-0.1, 2.1, "a", []]), ("top_p", [0.1, 1], [0, 1.1, -1]), ("top_k", [0, 1, -1], [-2, "a"]),
             ("logprobs", [True, False], [2, "a"]), ("top_logprobs", [], [0, 21, -1, "a"]), ("seed", [0, 1], [1.5, "a"]), ("presence_penalty", [-2, 2], [2.1, "a"]),
             ("frequency_penalty", [-2, 2], [-2.1]), ("repetition_penalty", [1.1], [0, -1]), ("stop", ["a", ["a", "b"]], ["", [""], 1, [1], ["a"] * 65, "a" * 1025]),
