@@ -341,31 +341,5 @@ TEST(Serve, EndsRequestsThatTakeTooLong) {
   EXPECT_EQ(server.wait(), 0);
 }
 
-TEST(Serve, RefusesWhatItCannotDoBeforeAModelIsLoaded) {
-  const ServeProcess other({"serve", story_model(), "--port", "0"});
-  const std::string port = std::to_string(other.port());
-  const auto refused = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {"serve", story_model()});
-    const test::Ran ran = test::run_program(more);
-    EXPECT_EQ(ran.status, 2) << ran.err;
-    EXPECT_EQ(ran.err.find("esurge:"), std::string::npos) << "the model was loaded";
-    return ran.err;
-  };
-  EXPECT_NE(refused({"--port", port}).find("in use"), std::string::npos);
-  EXPECT_NE(refused({"--port", "70000"}).find("--port 70000: actions[0].serve.port: 70000 is out of range"),
-            std::string::npos);
-  EXPECT_NE(refused({"--tool-parser-name", "hermess"}).find("did you mean 'hermes'?"), std::string::npos);
-  EXPECT_NE(refused({"--admin-key", "short"}).find("admin_key: has fewer than 16 characters"), std::string::npos);
-  EXPECT_NE(refused({"--ssl-certfile", "a"}).find("is given without ssl_keyfile"), std::string::npos);
-  EXPECT_NE(refused({"--tool-parser-name", "hermes", "--set", "esurge.tool_parser=mistral"}).find("give one of them"),
-            std::string::npos);
-}
-
-TEST(Serve, TakesKeysFromTheEnvironment) {
-  const test::Ran ran = test::run_program({"serve", story_model()}, {.environment = {{"EASYDEL_SERVE_PORT", "99999"}}});
-  EXPECT_EQ(ran.status, 2);
-  EXPECT_NE(ran.err.find("EASYDEL_SERVE_PORT 99999: "), std::string::npos) << ran.err;
-}
-
 }  // namespace
 }  // namespace easydel

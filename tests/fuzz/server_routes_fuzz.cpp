@@ -203,6 +203,7 @@ class Server {
     host_.is_draining = [] { return false; };
     host_.answered = [](int) {};
     host_.refused = [](RefusedFor) {};
+    host_.received = host_.sent = [](size_t) {};
     host_.held = std::make_shared<HeldBytes>(HeldBytes::Limits{});
   }
 

@@ -9,6 +9,7 @@
 #include "easydel/base/log.h"
 #include "easydel/server/openapi.h"
 #include "server/client.h"
+#include "support/data.h"
 
 namespace easydel::server {
 namespace {
@@ -317,6 +318,14 @@ TEST(OpenApi, DescribesEveryRoute) {
     EXPECT_EQ(operation->find("requestBody") != nullptr, route.json_body) << route.path;
     EXPECT_EQ(operation->find("security") != nullptr, route.scope != Scope::none) << route.path;
   }
+}
+
+// A change of the interface is seen in the stored copy, which is renewed on purpose: `curl URL/openapi.json`, indented,
+// with VERSION for the version.
+TEST(OpenApi, IsTheStoredCopy) {
+  const std::string document = test::replaced(to_json(parse_json(openapi_document()), 1),
+                                              "\"version\": \"" EASYDEL_VERSION "\"", "\"version\": \"VERSION\"");
+  EXPECT_EQ(document + "\n", test::read_file(test::test_data("server/openapi.json")));
 }
 
 }  // namespace

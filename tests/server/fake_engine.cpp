@@ -280,9 +280,9 @@ FakeServer::FakeServer(FakeEngine::Answer answer, const std::function<void(serve
       jobs({.max_requests = config.max_waiting_requests.value_or(0),
             .overload_message = config.overload_message,
             .log_prompts = config.log_prompts}),
-      encodes({.max_requests = config.max_waiting_requests.value_or(0)}),
       keys(keys_of(config)),
-      api(config, keys.get(), models) {
+      api(config, keys.get(), models),
+      encodes({.max_requests = config.max_waiting_requests.value_or(0)}) {
   log::set_sink([](log::Level, std::string_view) {});
   server::ServedModel model{.id = "tiny", .created = 5, .max_model_len = 512, .root = "dir"};
   model.engine = engine;

@@ -121,10 +121,10 @@ class FakeServer {
   server::ModelList models;
   server::ResponseStore responses;
   server::AnswerJobs jobs;
-  server::EncodeQueue encodes;
   std::unique_ptr<server::KeyStore> keys;  // null: the configuration has no admin_key
   server::Api api;
   std::unique_ptr<server::HttpServer> http;
+  server::EncodeQueue encodes;  // its thread ends before what it answers to
 };
 
 }  // namespace easydel::test

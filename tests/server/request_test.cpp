@@ -1,6 +1,7 @@
 // Bodies of requests: what is read, and everything that is wrong with one in one error.
 #include <gtest/gtest.h>
 
+#include "easydel/server/api_error.h"
 #include "easydel/server/text_request.h"
 #include "server/read_request.h"
 
@@ -65,9 +66,9 @@ TEST(ChatRequest, RefusesWhatIsWrongWithTypesAndRulesAtOnce) {
             "tool_choice: a call is required, but there are no tools\n"
             "messages[0].role: 'usr' is not a role\nmessages[1]: '2' is not an object\naudio: sound is not supported\n"
             "top_p: 0 would leave no token\nuser: '7' is not a string\nmax_tokens: 0 leaves no answer\n"
-            "n: 0 is out of range\nresponse_format: and other constraints exclude each other\n"
-            "functions[0].name: '1' is not a string\n"
-            "guided_json: and other constraints exclude each other\n");
+            "n: 0 is out of range\nguided_regex: and other constraints exclude each other\n"
+            "response_format: and other constraints exclude each other\n"
+            "functions[0].name: '1' is not a string\n");
   // A field that could not be read is not missed by the rules over it and others.
   EXPECT_EQ(wrong<ChatRequest>(chat(R"("stream": "x", "stream_options": {"include_usage": true}, "logprobs": 3,
                                        "top_logprobs": 2, "tools": 1, "tool_choice": "required", "n": 0,
@@ -105,6 +106,50 @@ TEST(ChatRequest, RefusesWhatTheServerDoesNotTakeWithEverythingElse) {
   EXPECT_EQ(problems(R"({"tools": [1], "prompt": 1, "chat_template": "", "n": 0, "messages": []})"),
             "tools: no tools here\nprompt: was read before\nchat_template: no\nn: 0 is out of range\n"
             "messages: is empty\n");
+}
+
+// The code that a client gets for a body.
+std::string code_of(const std::string& body, const RequestRules& rules = {}) {
+  std::vector<std::string> passed_over;
+  try {
+    read_request<ChatRequest>(read_value(body), rules, passed_over);
+  } catch (const UserError& error) {
+    return error_of(error).code;
+  }
+  return "";
+}
+
+TEST(ChatRequest, SaysWhatKindOfProblemComesFirst) {
+  EXPECT_EQ(code_of("{}"), "missing_field");
+  EXPECT_EQ(code_of(R"({"messages": null})"), "missing_field");
+  EXPECT_EQ(code_of(R"({"messages": [{"role": "user"}]})"), "missing_field");
+  EXPECT_EQ(code_of(R"({"messages": [{"role": "user", "content": 5}]})"), "invalid_value");
+  EXPECT_EQ(code_of(R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})"),
+            "unsupported_parameter");
+  EXPECT_EQ(code_of(chat(R"("tools": [{"type": "web_search"}])")), "unsupported_parameter");
+  EXPECT_EQ(code_of(chat(R"("tools": [{"type": "function"}])")), "missing_field");
+  EXPECT_EQ(code_of(chat(R"("audio": {})")), "unsupported_parameter");
+  EXPECT_EQ(code_of(chat(R"("num_beams": 2)")), "unsupported_parameter");
+  EXPECT_EQ(code_of(chat(R"("num_beams": 1, "guidance_scale": 1, "use_beam_search": false)")), "");
+  EXPECT_EQ(code_of(chat(R"("x": 1)"), {.strict = true}), "unsupported_parameter");
+  EXPECT_EQ(code_of(chat(R"("tools": [1])"), {.refused = {{"tools", "no", ""}}}), "unsupported_parameter");
+  EXPECT_EQ(code_of(chat(""), {.missing = {{"prompt", {}, "is missing", ""}}}), "missing_field");
+  EXPECT_EQ(code_of(chat(""), {.found = {{"prompt", {}, "is wrong", ""}}}), "invalid_value");
+  EXPECT_EQ(code_of(chat(R"("n": 0, "audio": {})")), "invalid_value");
+  EXPECT_EQ(code_of(chat(R"("max_new_tokens": -1)")), "invalid_value");  // by another name of max_tokens
+  EXPECT_EQ(code_of(chat(R"("reasoning_effort": "much")")), "invalid_value");
+}
+
+TEST(GenerationFields, HaveTheNamesOfGenerationConfigs) {
+  const auto fields = read<ChatRequest>(chat(R"("max_new_tokens": 3, "stop_strings": "x", "no_repeat_ngram_size": 2,
+                                                "sequence_bias": [[[5], 1.5]], "timings_per_token": true)"))
+                          .generation;
+  EXPECT_EQ(fields.max_tokens, 3);
+  EXPECT_TRUE(fields.timings);
+  EXPECT_EQ(to_json(sampler_fields(fields)), R"({"no_repeat_ngram_size": 2, "sequence_bias": [[[5], 1.5]]})");
+  EXPECT_EQ(wrong<ChatRequest>(chat(R"("no_repeat_ngram_size": -1, "eta_cutoff": "a", "num_beams": 2)")),
+            "no_repeat_ngram_size: -1 is out of range\neta_cutoff: 'a' is not a number\n"
+            "num_beams: beam search is not supported by the server\n");
 }
 
 TEST(ChatRequest, ChecksMessages) {
@@ -178,7 +223,7 @@ TEST(GenerationFields, ContradictEachOther) {
   EXPECT_EQ(wrong<ChatRequest>(chat(R"("logit_bias": {"a": 1})")), "logit_bias: 'a' is not a token id\n");
   EXPECT_EQ(wrong<ChatRequest>(chat(R"("logit_bias": {"1": 101})")), "logit_bias: 101 is not from -100 to 100\n");
   EXPECT_EQ(wrong<ChatRequest>(chat(R"("guided_regex": "a", "guided_choice": ["a"])")),
-            "guided_json: and other constraints exclude each other\n");
+            "guided_regex: and other constraints exclude each other\n");
 }
 
 TEST(TextRequest, ReadsPrompts) {

@@ -158,7 +158,8 @@ def paths(target, scale):
     """Paths that climb, are encoded twice or hide characters."""
     for path in ("/../../etc/passwd", "/v1/models/..%2f..%2fetc%2fpasswd", "/v1/models/%252e%252e%252f", "//v1//models", "/v1/models/%00",
                  "/v1/models/%ff", "/v1/models/%zz", "/v1/models/%", "/v1/responses/..%5c..", "/v1/models/" + "a" * 1900,
-                 "/v1/admin/keys/../../models", "/V1/MODELS", "/v1/models;x=1", "/v1/models/%0d%0aX-A:%20b", "/metrics/../admin"):
+                 "/v1/admin/keys/../../models", "/v1/adapters/..%2f..%2fetc", "/v1/adapters/%00", "/v1/adapters/a%5c..%5cb", "/v1/adapters/%252e%252e",
+                 "/v1/admin/keys/%2e%2e", "/v1/responses/%00", "/v1/responses//x", "\\v1\\models", "/V1/MODELS", "/v1/models;x=1", "/v1/models/%0d%0aX-A:%20b", "/metrics/../admin"):
         yield path[:40], target.send(target.head("GET", path, "Connection: close\r\n\r\n")), REFUSED
     for method in ("PUT", "PATCH", "TRACE", "DELETE", "BREW", "post"):
         yield method, target.send(target.head(method, CHAT, "Content-Length: 0\r\n\r\n")), REFUSED
@@ -184,15 +185,23 @@ def json_bodies(target, scale):
         status, answer = target.post(CHAT, body)
         yield name, status, REFUSED
         yield name + ": its form", int(answer.startswith(b'{"error"')), (1,)
+    stops = int(1_000_000 * min(1, scale * 5))
+    for name, more in {"a million stops": b'"stop":[' + b'"a",' * stops + b'"a"]}', "a stop of 1 MB": b'"stop":"' + b"a" * (1 << 20) + b'"}',
+                       "300,000 biases": b'"logit_bias":{' + b",".join(b'"%d":1' % i for i in range(int(300_000 * min(1, scale * 5)))) + b"}}",
+                       "arguments of a million": b'"chat_template_kwargs":{"x":[' + b"1," * int(1_000_000 * min(1, scale * 5)) + b"1]}}"}.items():
+        status, answer = target.post(CHAT, message + more)
+        yield name, status, (200,) + REFUSED if "arguments" in name else REFUSED
+        yield name + ": its form", int(answer.startswith(b'{"error"') or status == 200), (1,)
+    yield "stops that overlap", target.post(CHAT, chat(stop=["a", "aa", "aaa", "ab", "b", "ba"], max_tokens=20))[0], (200,)
     yield "-0", target.post(CHAT, message + b'"seed":-0}')[0], (200, 400)
 
 
 def edges():
     """Fields at their edges and beyond; True: refused."""
     for field, good, bad in (
-            ("n", [1, 2], [0, -1, 129, 1.5, "a", [], {}, 10**30]), ("max_tokens", [1], [-1, -2**63, 1.5, "a", {}]), ("best_of", [1], [0, 1000]),
+            ("n", [1, 2], [0, -1, 128, 129, 1.5, "a", [], {}, True, 2**63, 10**30]), ("max_tokens", [1, 2**31, 2**62], [0, -1, -2**63, 1.5, "a", {}]), ("best_of", [1, 2], [0, 129, 1000]),
             ("temperature", [0, 2], [-0.1, 2.1, "a", []]), ("top_p", [0.1, 1], [0, 1.1, -1]), ("top_k", [0, 1, -1], [-2, "a"]),
-            ("logprobs", [True, False], [2, "a"]), ("seed", [0, 1], [1.5, "a"]), ("presence_penalty", [-2, 2], [2.1, "a"]),
+            ("logprobs", [True, False], [2, "a"]), ("top_logprobs", [], [0, 21, -1, "a"]), ("seed", [0, 1], [1.5, "a"]), ("presence_penalty", [-2, 2], [2.1, "a"]),
             ("frequency_penalty", [-2, 2], [-2.1]), ("repetition_penalty", [1.1], [0, -1]), ("stop", ["a", ["a", "b"]], ["", [""], 1, [1], ["a"] * 65, "a" * 1025]),
             ("logit_bias", [{"5": 1}], [{"a": 1}, {"5": 101}, {"99999999": 1}, {"-1": 1}, {str(i): 0 for i in range(5000)}, []]),
             ("tools", [[]], [1, [1], [{}], [{"type": "web_search"}], [{"type": "function", "function": {"name": f"f{i}"}} for i in range(10000)]]),
@@ -202,7 +211,9 @@ def edges():
             ("guided_grammar", [], ["", "root ::= root", "x ::= \"a\"", "root ::= undefined"]),
             ("guided_json", [], [{"$ref": "#/x"}, {"type": "string", "pattern": "("}, {"not": {}}, {"$ref": "http://127.0.0.1:1/"}]),
             ("guided_choice", [], [[], ["a"] * 300]), ("chat_template", [], ["{{ 1 }}"]), ("chat_template_kwargs", [{}], [1, []]),
-            ("priority", [0, 5], ["a", 1.5]), ("stream_options", [], [{}, 1]), ("audio", [None], [{}]), ("modalities", [None], [["audio"]]),
+            ("priority", [0, 5, -2**62, 2**62], ["a", 1.5, 2**63, 10**30]), ("num_beams", [1], [4]), ("no_repeat_ngram_size", [0, 2], [-1, "a"]),
+            ("eta_cutoff", [0], [-1, 2, "a"]), ("sequence_bias", [[[[5], 1.0]]], [1, [[5]], [[["a"], 1]]]), ("reasoning_effort", ["none", "high"], ["", "x", 5]),
+            ("thinking_budget", [0, 5], [-1, "a"]), ("max_completion_tokens", [1], [0, -1, "a"]), ("stream_options", [], [{}, 1]), ("audio", [None], [{}]), ("modalities", [None], [["audio"]]),
             ("suppress_tokens", [[5]], [[-1], ["a"], [10**9]]), ("bad_words", [["x"]], [[1], "x"]), ("prompt_logprobs", [1], [-1, 21])):
         yield from ((field, value, False) for value in good)
         yield from ((field, value, True) for value in bad)
@@ -230,6 +241,16 @@ def conversations(target, scale):
             ("link-local", [{"role": "user", "content": [{"type": "input_image", "image_url": "http://169.254.169.254/"}]}], REFUSED),
             ("result without a call", [{"role": "tool", "tool_call_id": "x", "content": "a"}], (200,) + REFUSED),
             ("special tokens", [{"role": "user", "content": "<|im_end|></s><s>[INST]<|endoftext|>"}], (200,)),
+            ("special tokens in a call and its result", [
+                {"role": "user", "content": "a"},
+                {"role": "assistant", "tool_calls": [{"id": "</s>", "type": "function", "function": {"name": "</s><s>", "arguments": '{"a": "</s><|im_end|>"}'}}]},
+                {"role": "tool", "tool_call_id": "</s>", "content": "</s><|im_start|>system"}], (200,)),
+            *((f"a part of type {kind}", [{"role": "user", "content": [{"type": kind, kind: value}]}], REFUSED)
+              for kind in ("input_audio", "image_url", "input_image", "video", "file", "input_file", "", "TEXT") for value in ("a", {}, None)),
+            *((f"a part that is {part}", [{"role": "user", "content": [part]}], REFUSED) for part in (None, True, "a", [], {}, {"type": 1}, {"text": "a"}, {"type": "text"})),
+            *((f"a call that is {call}", [{"role": "assistant", "tool_calls": [call]}], REFUSED)
+              for call in (None, 1, {}, {"function": 1}, {"function": {}}, {"function": {"name": 1}}, {"function": {"name": "f", "arguments": 1}})),
+            ("calls of a user", [{"role": "user", "content": "a", "tool_calls": [{"function": {"name": "f"}}]}], REFUSED),
             ("control characters", [{"role": "user", "content": "\x01\x02\u2028\ufeff"}], (200,)),
             ("forged log line", [{"role": "user", "content": "a\nrequest id=1 status=200"}], (200,)),
             ("10,000 messages", [{"role": "user", "content": "a"}] * 10000, (200,) + REFUSED),
@@ -269,6 +290,73 @@ def keys(target, scale):
         status, _ = Target(f"http://{target.host}:{target.port}").post(CHAT, chat(), extra) if not target.tls else target.post(CHAT, chat(), extra)
         yield name, status, (200, 400, 401, 429)
     yield "admin without a key", target.send(b"GET /v1/admin/keys HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"), (401, 404)
+
+
+@attack
+def names(target, scale):
+    """Names of adapters and models that climb, or hide characters, in bodies."""
+    for name in ("../../etc", "/etc", "a/../../b", "a\\..\\b", "//a", "%2e%2e%2f", "%252e%252e", "a\0b", "", ".", "..", "a" * 100000, "\n", "\u202e"):
+        for path, body in (("/v1/adapters", {"lora_name": "a", "lora_path": name}), ("/v1/adapters", {"lora_name": name, "lora_path": "a"}),
+                           ("/v1/load_lora_adapter", {"lora_name": name, "lora_path": name}), ("/v1/unload_lora_adapter", {"lora_name": name})):
+            status, answer = target.post(path, body)
+            yield f"{path} {name[:20]!r}", status, REFUSED
+            yield "it tells no place", int(b"/etc" not in answer.replace(json.dumps(name).encode()[1:-1], b"")), (1,)
+        yield f"model {name[:20]!r}", target.post(CHAT, chat(model=name))[0], (200,) + REFUSED if name == "" else REFUSED
+
+
+@attack
+def guesses(target, scale):
+    """Keys of another case, with a blank, cut, twice, in the query and the body, and guesses: with --key alone. Right keys are served meanwhile."""
+    key = target.authorization.partition("Bearer ")[2].strip()
+    if not key:
+        return
+    guest = Target(f"{'https' if target.tls else 'http'}://{target.host}:{target.port}")
+    for name, extra in {"other case": f"Authorization: Bearer {key.swapcase()}\r\n", "a blank within": f"Authorization: Bearer {key[:3]} {key[3:]}\r\n",
+                        "cut": f"Authorization: Bearer {key[:-1]}\r\n", "longer": f"Authorization: Bearer {key}x\r\n", "a prefix": f"X-Api-Key: {key[:12]}\r\n",
+                        "in a cookie": f"Cookie: api_key={key}; key={key}\r\n", "as basic": f"Authorization: Basic {key}\r\n",
+                        "a wrong one, then the right one": f"Authorization: Bearer wrong\r\nX-Api-Key: {key}\r\n"}.items():
+        yield name, guest.post(CHAT, chat(), extra)[0], (401, 429)
+    yield "in the query", guest.post(f"{CHAT}?api_key={key}&key={key}&access_token={key}", chat())[0], (401, 429)
+    yield "in the body", guest.post(CHAT, chat(api_key=key, key=key, user=key))[0], (401, 429)
+    yield "blanks around it", guest.post(CHAT, chat(), f"authorization:  bearer  {key}  \r\n")[0], (200,)
+    count, seconds = max(200, int(100_000 * scale)), {True: [], False: []}
+    for first in range(0, count, 100):
+        with guest.connect() as one:
+            one.sendall(b"".join(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sk-%d\r\n\r\n" % (first + i) for i in range(100)))
+            out = b""
+            while out.count(b"HTTP/1.1 ") < 100:
+                piece = one.recv(65536)
+                if not piece:
+                    break
+                out += piece
+        yield f"guesses from {first}", int(b"HTTP/1.1 200" not in out and out.count(b"HTTP/1.1 4") == 100), (1,)
+        if first % 1000 == 0:
+            yield "the right key beside them", target.post(CHAT, chat())[0], (200,)
+    # A guess that begins right takes no longer than one that does not.
+    for i in range(400):
+        near = i % 2 == 0
+        wrong = key[:-1] + "!" if near else "!" + key[1:]
+        head = f"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {wrong}\r\n\r\n".encode()
+        began = time.perf_counter()
+        guest.send(head)
+        seconds[near].append(time.perf_counter() - began)
+    medians = [sorted(own)[len(own) // 2] for own in seconds.values()]
+    yield f"times of near and far guesses {medians}", abs(medians[0] - medians[1]) < 0.25 * max(medians) + 0.0002, (True,)
+
+
+@attack
+def labels(target, scale):
+    """Names that clients choose are no labels of metrics, and make no lines of the log."""
+    for i in range(max(50, int(1000 * scale))):
+        target.post(CHAT, chat(model=f"random-model-{i}"))
+        target.send(target.head("GET", f"/random-path-{i}", "X-Request-Id: a\r\nConnection: close\r\n\r\n"))
+    with target.connect() as one:
+        one.sendall(target.head("GET", "/metrics", "Connection: close\r\n\r\n"))
+        text = read_all(one, 15)
+    yield "metrics", int(b" 200 OK" in text[:30] and b"random-" not in text), (1,)
+    for name in ("X-Request-Id", "traceparent", "X-Forwarded-For", "User-Agent", "Origin"):
+        yield name, target.send(target.head("GET", "/liveness", f"{name}: a\rrequest id=forged\r\n\r\n")), REFUSED
+        yield name + " of a name", target.send(target.head("GET", "/liveness", f"{name}: a request id=forged \t{'x' * 200}\r\nConnection: close\r\n\r\n")), (200,)
 
 
 @attack
@@ -316,6 +404,14 @@ def crowds(target, scale):
                 one.sendall(request[:stage])
                 if stage == len(request) and random.random() < 0.5:
                     one.recv(100)
+    for stage in (len(request) // 2, len(request)):  # all at once
+        leaving = []
+        with contextlib.suppress(OSError):  # beyond the share of an address
+            for _ in range(max(50, int(1000 * scale))):
+                leaving.append(target.connect())
+                leaving[-1].sendall(request[:stage])
+        for one in leaving:
+            one.close()
     statuses = [target.post(CHAT, chat())[0]]
     while statuses[-1] == 503 and len(statuses) < 50:  # what was left behind ends
         time.sleep(0.2)

@@ -6,12 +6,18 @@ import attacks
 from server import Server
 
 
+ADMIN = "an-admin-key-of-a-test"
+
+
 def main():
-    with Server("--log-level", "error") as server:
-        rows, failures = attacks.run(attacks.Target(server.url), 0.02, pid=server.process.pid)
-        alive = server.process.poll() is None
-    if not alive:
-        failures.append("the server ended:\n" + server.log()[-3000:])
+    rows, failures = [], []
+    for flags, key, only in (([], None, ""), (["--admin-key", ADMIN], ADMIN, "guesses")):
+        with Server("--log-level", "error", *flags) as server:
+            more, failed = attacks.run(attacks.Target(server.url, key), 0.02, only, server.process.pid)
+            if server.process.poll() is not None:
+                failed.append("the server ended:\n" + server.log()[-3000:])
+        rows += more
+        failures += failed
     for failure in failures:
         print(failure)
     failed = max(sum(row[2] for row in rows), len(failures))

@@ -20,11 +20,11 @@ def program():
 class Server:
     """`with Server("--port", "0") as server:` is ready, and ended by its process id."""
 
-    def __init__(self, *arguments, model=MODEL):
+    def __init__(self, *arguments, model=MODEL, environment=None):
         self.output = tempfile.NamedTemporaryFile("w+", suffix=".log")
         self.process = subprocess.Popen([program(), "serve", str(model), "--port", "0", *arguments], stdin=subprocess.DEVNULL,
                                         stdout=self.output, stderr=subprocess.STDOUT,
-                                        env=dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE"))
+                                        env=dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE", **(environment or {})))
 
     def log(self):
         return pathlib.Path(self.output.name).read_text(errors="replace")
@@ -76,6 +76,18 @@ class Server:
             return answer.status, answer.headers, json.loads(text)
         except ValueError:
             return answer.status, answer.headers, text
+
+    def metric(self, name):
+        """The sum of the samples of a metric; `name` may begin with a part of their labels."""
+        lines = [line for line in self.request("GET", "/metrics")[2].splitlines() if line.startswith(name)]
+        return sum(float(line.rpartition(" ")[2]) for line in lines)
+
+    def wait_for_log(self, text, seconds=30):
+        for _ in range(seconds * 20):
+            if text in self.log():
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"'{text}' is not in the log:\n" + self.log())
 
     def resident_bytes(self):
         return int(pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

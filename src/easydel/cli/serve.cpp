@@ -1,4 +1,6 @@
 // `easydel serve MODEL`: the action `serve` of a run that is given by flags and environment variables.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -26,13 +28,26 @@ std::string in_capitals(std::string name) {
 
 const std::string prefix = "EASYDEL_SERVE_", models_prefix = "models.";
 
+// A variable for the server that it does not know: a slip here could leave it without its keys.
+void check_variable(const Where& where, const std::string& name) {
+  std::vector<std::string> known;
+  for (const config::Key& key : config::section_of<server::ServeConfig>().keys)
+    known.push_back(prefix + in_capitals(key.name));
+  if (std::ranges::find(known, name) == known.end())
+    refuse(where, "'" + name + "' is not a key of the server", did_you_mean(name, known));
+}
+
+void check_environment() {
+  for (char** at = environ; *at; ++at) {
+    const std::string_view line = *at;
+    if (line.starts_with(prefix)) check_variable("environment", std::string(line.substr(0, line.find('='))));
+  }
+}
+
 // Lines NAME=VALUE; other programs' names may be among them. Empty lines and those with # are comments.
 std::map<std::string, std::string> read_env_file(const std::string& file) {
   std::map<std::string, std::string> out;
   if (file.empty()) return out;
-  std::vector<std::string> known;
-  for (const config::Key& key : config::section_of<server::ServeConfig>().keys)
-    known.push_back(prefix + in_capitals(key.name));
   std::istringstream lines(files::read(file));
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -49,8 +64,7 @@ std::map<std::string, std::string> read_env_file(const std::string& file) {
     const bool quoted = value.size() > 1 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0];
     if (quoted) value = value.substr(1, value.size() - 2);
     if (!name.starts_with(prefix)) continue;
-    if (std::ranges::find(known, name) == known.end())
-      refuse(place, "'" + name + "' is not a key of the server", did_you_mean(name, known));
+    check_variable(place, name);
     out[name] = value;
   }
   return out;
@@ -72,6 +86,7 @@ Value keys_of(const ServeOptions& options, Sources& sources) {
     out.set(key, std::move(value));
     sources.emplace_back(action_path + key, str(source, " ", text));
   };
+  check_environment();
   const std::map<std::string, std::string> lines = read_env_file(options.env_file);
   for (const config::Key& key : config::section_of<server::ServeConfig>().keys) {
     const std::string variable = prefix + in_capitals(key.name);

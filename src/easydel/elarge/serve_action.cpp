@@ -5,14 +5,21 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
+#include "easydel/base/names.h"
 #include "easydel/elarge/actions.h"
+#include "easydel/elarge/adapter_config.h"
 #include "easydel/elarge/core.h"
 #include "easydel/elarge/engine_followers.h"
 #include "easydel/elarge/engine_mesh.h"
 #include "easydel/elarge/other_models.h"
 #include "easydel/elarge/served_name.h"
+#include "easydel/hub/resolve.h"
+#include "easydel/models/lora_config.h"
 #include "easydel/server/serve_config.h"
 #include "easydel/server/server.h"
+#include "easydel/text/output/output_parser.h"
+#include "easydel/weights/folder.h"
+#include "easydel/weights/safetensors.h"
 
 namespace easydel::elarge {
 
@@ -63,6 +70,63 @@ void check_ranks_of(const OtherModel& model, const std::string& path, int64_t ra
       problems.add(own, problem.what, problem.remedy);
 }
 
+// Refuses formats of answers that nobody knows, which would only be noticed once the model is loaded.
+void check_formats(const esurge::EsurgeConfig& config, const std::string& section, config::Problems& problems) {
+  const auto check = [&](const char* key, const std::optional<std::string>& name, const text::OutputFormat& format,
+                         const char* what, const std::vector<std::string>& known) {
+    if (!name) return;
+    try {
+      text::OutputParser parser(format);
+    } catch (const UserError&) {
+      problems.add(str(section, ".", key), str("'", *name, "' is not a format of ", what), did_you_mean(*name, known));
+    }
+  };
+  check("tool_parser", config.tool_parser, {config.tool_parser.value_or(""), ""}, "tool calls",
+        text::tool_parser_names());
+  check("reasoning_parser", config.reasoning_parser, {"", config.reasoning_parser.value_or("")}, "reasoning",
+        text::reasoning_parser_names());
+}
+
+// Adapters of another model have other shapes. Weights of other formats, and those that are not there yet, are compared
+// when they are loaded.
+void check_shapes(const Config& config, const NamedAdapter& adapter) {
+  const std::filesystem::path named = hub::resolve_model(config.model.name_or_path, "model.name_or_path",
+                                                         config.model.revision, hub::ModelFiles::description);
+  const std::filesystem::path base = models::find_base(named, "model.name_or_path", hub::ModelFiles::description).model;
+  const std::filesystem::path file = adapter.folder / models::adapter_weights_name;
+  if (!weights::Folder::has_weights(base) || !files::is_file(file)) return;
+  const std::shared_ptr<const weights::SafetensorsFile> own = weights::SafetensorsFile::open(file);
+  const weights::Folder model = weights::Folder::open(base);
+  constexpr std::string_view before = "base_model.model.", after = ".lora_A.weight";
+  for (const std::string& name : own->names()) {
+    if (!name.starts_with(before) || !name.ends_with(after)) continue;
+    const std::string layer = name.substr(before.size(), name.size() - before.size() - after.size());
+    const std::string up = str(before, layer, ".lora_B.weight"), changed = layer + ".weight";
+    if (!own->has(up) || !model.has(changed)) continue;
+    const std::vector<int64_t> shape = model.info(changed).shape;
+    if (shape.size() != 2 || own->info(name).shape.size() != 2 || own->info(up).shape.size() != 2) continue;
+    const int64_t outputs = own->info(up).shape[0], inputs = own->info(name).shape[1];
+    const bool fits = outputs == shape[0] && inputs == shape[1];
+    const bool fits_transposed = outputs == shape[1] && inputs == shape[0];  // as some models store their weights
+    if (!fits && !fits_transposed)
+      refuse("adapters." + adapter.name,
+             str(changed, " of the model is [", shape[0], ", ", shape[1], "], and the adapter is for [", outputs, ", ",
+                 inputs, "]"),
+             "the adapter was made for another model");
+  }
+}
+
+void check_adapters(const Config& config, config::Problems& problems) {
+  for (const auto& [name, value] : config.adapters.entries)
+    if (value.is_map())
+      problems.add("adapters." + name, "a sum of adapters in the engine is not built yet",
+                   "use engine: generator, or merge the adapters (easydel merge)");
+  problems.collect("adapters", [&] {
+    for (const NamedAdapter& adapter : named_adapters(config))
+      if (!adapter.sum) problems.collect("adapters." + adapter.name, [&] { check_shapes(config, adapter); });
+  });
+}
+
 }  // namespace
 
 void run_serve(Running& running, const Action& action) {
@@ -90,6 +154,8 @@ void check_serve(const Run& run, const Action& action, config::Problems& problem
                    "give one of them");
   };
   check_parser(run.config.esurge.tool_parser, "esurge");
+  check_formats(run.config.esurge, "esurge", problems);
+  check_adapters(run.config, problems);
   const std::string models = action.path + ".models";
   for (const OtherModel& model : other_models(run.config, config.models, models, problems)) {
     const std::string path = models + "." + model.name;
@@ -97,6 +163,9 @@ void check_serve(const Run& run, const Action& action, config::Problems& problem
       problems.add(path, "is the name of the run's own model", "give it another name, or set esurge.esurge_name");
     if (model.config.esurge.tool_parser != run.config.esurge.tool_parser)
       check_parser(model.config.esurge.tool_parser, path + ".esurge");
+    if (model.config.esurge.reasoning_parser != run.config.esurge.reasoning_parser ||
+        model.config.esurge.tool_parser != run.config.esurge.tool_parser)
+      check_formats(model.config.esurge, path + ".esurge", problems);
     check_ranks_of(model, path, run.ranks, problems);
     if (!problems.any_at(path)) check_served_model(model.config, path, problems);
   }

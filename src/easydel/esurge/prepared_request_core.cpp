@@ -7,6 +7,7 @@
 #include "easydel/base/clock.h"
 #include "easydel/base/error.h"
 #include "easydel/esurge/context.h"
+#include "easydel/esurge/wrong_constraint.h"
 #include "easydel/generation/constrained.h"
 
 namespace easydel::esurge {
@@ -244,8 +245,12 @@ void RequestPreparer::settle_constraint(PreparedRequest& prepared) const {
   const auto& ends = prepared.config.eos_token_id;
   if (ends.empty())
     refuse("guided_decoding", "the model has no end token, so no text could end", "give stop_token_ids");
-  prepared.constraint = constraints_->get(own ? *own : sampling.guided_decoding->language(),
-                                          std::vector<TokenId>(ends.begin(), ends.end()));
+  try {
+    prepared.constraint = constraints_->get(own ? *own : sampling.guided_decoding->language(),
+                                            std::vector<TokenId>(ends.begin(), ends.end()));
+  } catch (const UserError& error) {
+    throw WrongConstraint(error);
+  }
 }
 
 // The rules are those of generation/scorer.h, where max_model_len is the longest text that the model reads.

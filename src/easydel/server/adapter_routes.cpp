@@ -41,8 +41,7 @@ void list_adapters(const RouteContext& context, Call& call) {
 }
 
 void load_adapter(const RouteContext& context, Call& call) {
-  std::vector<std::string> passed_over;
-  const auto request = read_request<LoadAdapterRequest>(call.body(), rules_of(context.config), passed_over);
+  const auto request = read_fields<LoadAdapterRequest>(call, call.body(), rules_of(context.config));
   const std::filesystem::path folder = folder_of(context.config, request.lora_path);
   const auto model = context.models.find(request.base_model_name);
   if (!model->engine || !model->adapter.empty())
@@ -86,8 +85,7 @@ void add_adapter_routes(Api& api, const RouteContext& context) {
   api.serve("DELETE /v1/adapters/{name}",
             [context](std::shared_ptr<Call> call) { unload_adapter(context, *call, call->parameter("name")); });
   api.serve("POST /v1/unload_lora_adapter", [context](std::shared_ptr<Call> call) {
-    std::vector<std::string> passed_over;
-    const auto request = read_request<UnloadAdapterRequest>(call->body(), rules_of(context.config), passed_over);
+    const auto request = read_fields<UnloadAdapterRequest>(*call, call->body(), rules_of(context.config));
     unload_adapter(context, *call, request.lora_name);
   });
 }

@@ -6,6 +6,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/esurge/wrong_constraint.h"
 #include "easydel/text/remote/remote_tokenizer.h"
 
 namespace easydel::server {
@@ -46,6 +47,7 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
     int64_t id = -1, prompt_tokens = 0, generated = 0, cached = 0, copies = 1;
     bool counts_answer = true, finished = false;
   };
+  int64_t add(esurge::Request request, const std::string& constraint_field, size_t index);
   void take(size_t index, esurge::RequestOutput output);
   void handle(size_t index, const esurge::RequestOutput& output);
   void count(Part& part, const esurge::RequestOutput& output);
@@ -120,6 +122,8 @@ void AnswerJob::count(Part& part, const esurge::RequestOutput& output) {
   }
   usage_.processing_time = std::max(usage_.processing_time, output.processing_time);
   usage_.tokens_per_second = output.tokens_per_second;
+  usage_.prompt_seconds = std::max(usage_.prompt_seconds, output.first_token_time.value_or(0));
+  usage_.generation_seconds = std::max(usage_.generation_seconds, output.time_spent_generating);
   RequestRecord& record = call_->record;
   record.cached_tokens = usage_.cached_tokens;
   record.completion_tokens = usage_.completion_tokens;
@@ -176,19 +180,33 @@ void AnswerJob::take(size_t index, esurge::RequestOutput output) {
   early_.emplace_back(index, std::move(output));
 }
 
+// UserErrors name the field of the body that is wrong.
+int64_t AnswerJob::add(esurge::Request request, const std::string& constraint_field, size_t index) {
+  try {
+    return model_->engine->add(std::move(request), [self = shared_from_this(), index](esurge::RequestOutput output) {
+      self->take(index, std::move(output));
+    });
+  } catch (const esurge::WrongConstraint& error) {
+    ApiError refused = error_of(error);
+    refused.message = constraint_field + ": " + refused.message;
+    refused.param = constraint_field;
+    throw Refusal(std::move(refused));
+  }
+}
+
 void AnswerJob::start(std::vector<AnswerPart> parts) {
   call_->record.model = model_->id;
   for (const AnswerPart& part : parts) {
     parts_.push_back({.prompt_tokens = part.prompt_tokens, .copies = part.copies, .counts_answer = part.counts_answer});
     usage_.prompt_tokens += part.prompt_tokens;
     usage_.truncated_tokens += part.truncated_tokens;
+    usage_.shows_timings = usage_.shows_timings || part.shows_timings;
   }
   call_->record.prompt_tokens = usage_.prompt_tokens;
   for (const AnswerPart& part : parts)
     if (const auto* const ids = std::get_if<std::vector<text::TokenId>>(&part.request.prompt))
       jobs_.note_prompt(*call_, *model_, *ids);
   if (!jobs_.add_tokens(*call_, usage_.prompt_tokens)) throw Refusal(out_of_tokens());
-  const auto self = shared_from_this();
   call_->exchange().on_gone([weak = weak_from_this()] {
     const auto job = weak.lock();
     if (!job) return;
@@ -201,8 +219,7 @@ void AnswerJob::start(std::vector<AnswerPart> parts) {
     // All parts of an answer are of the same weights.
     esurge::HeldWeights weights = model_->engine->hold_weights();
     for (size_t i = 0; i < parts.size(); ++i) {
-      const int64_t id = model_->engine->add(
-          std::move(parts[i].request), [self, i](esurge::RequestOutput output) { self->take(i, std::move(output)); });
+      const int64_t id = add(std::move(parts[i].request), parts[i].constraint_field, i);
       std::lock_guard lock(mutex_);
       parts_[i].id = id;
     }
@@ -267,11 +284,14 @@ void AnswerJobs::start(std::shared_ptr<Call> call, std::shared_ptr<const ServedM
     if (options_.timeout_seconds > 0) part.request.sampling.timeout_seconds = options_.timeout_seconds;
   {
     std::lock_guard lock(mutex_);
-    const auto of_model = std::ranges::count_if(jobs_, [&](const auto& entry) {
-      const std::shared_ptr<AnswerJob> other = entry.second.lock();
-      return other && !other->left_ && other->model_ == job->model_;
-    });
-    if (of_model >= running + most)
+    int64_t of_model = 0, of_all = 0;
+    for (const auto& [number, weak] : jobs_) {
+      const std::shared_ptr<AnswerJob> other = weak.lock();
+      if (!other || other->left_) continue;
+      ++of_all;
+      of_model += other->model_ == job->model_;
+    }
+    if (of_model >= running + most || (options_.max_of_all_models > 0 && of_all >= options_.max_of_all_models))
       throw Refusal(
           {.status = 503, .message = options_.overload_message, .code = "overloaded", .retry_after_seconds = 1});
     job->number_ = next_++;

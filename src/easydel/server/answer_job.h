@@ -36,8 +36,10 @@ class AnswerWriter {
 struct AnswerPart {
   esurge::Request request = {};
   int64_t prompt_tokens = 0, truncated_tokens = 0;
-  int64_t copies = 1;         // the writer gets the only answer this often, as choices 0 to copies - 1
-  bool counts_answer = true;  // false: what the engine generates is not part of the answer
+  int64_t copies = 1;  // the writer gets the only answer this often, as choices 0 to copies - 1
+  bool shows_timings = false;
+  std::string constraint_field = {};  // of the body, where its constraint comes from; empty: it has none
+  bool counts_answer = true;          // false: what the engine generates is not part of the answer
 };
 
 class AnswerJob;
@@ -48,7 +50,8 @@ class AnswerJobs {
   struct Options {
     // Requests that may be there at once; more are refused with 503. 0: four times as many as the engine runs.
     int64_t max_requests = 0;
-    double timeout_seconds = 0;  // of a request; 0: none
+    int64_t max_of_all_models = 0;  // the same of all models together; 0: no such limit
+    double timeout_seconds = 0;     // of a request; 0: none
     std::string overload_message = "The server is busy. Try again later.";
     bool log_prompts = false;
     KeyStore* keys = nullptr;  // may be null; must outlive the jobs

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view unknown_route = "(unknown)";
 
-bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1" || host == "localhost"; }
-
 }  // namespace
+
+bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1" || host == "localhost"; }
 
 std::optional<std::string> key_of(const HttpRequest& request) {
   constexpr std::string_view scheme = "bearer ";
@@ -253,6 +253,11 @@ void Api::ended(const Call& call) {
   if (const std::string* const parent = call.request().header("traceparent"); parent && parse_trace_parent(*parent))
     fields.push_back({"traceparent", *parent});
   const RequestRecord& record = call.record;
+  if (record.unknown_fields > 0) {
+    fields.push_back({"unknown_fields", record.unknown_fields});
+    std::lock_guard lock(mutex_);
+    unknown_fields_[std::string(call.route().path)] += record.unknown_fields;
+  }
   if (!record.model.empty()) {
     fields.push_back({"model", record.model});
     fields.push_back({"prompt_tokens", record.prompt_tokens});

@@ -33,6 +33,7 @@ struct RequestRecord {
   int64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
   // What the engine computed: also tokens that no answer has, and those of equal answers once.
   int64_t generated_tokens = 0;
+  int64_t unknown_fields = 0;  // of the body, which had no effect
   // Of the first request to the engine: when it was made, since the call began; how long it waited and how long its
   // first token took, since it was made.
   std::optional<double> engine_seconds = {}, queue_seconds = {}, first_token_seconds = {};
@@ -138,8 +139,12 @@ class Api {
   std::function<void(const Call&)> ended_listener_;
   std::atomic<int64_t> in_flight_ = 0;
   mutable std::mutex mutex_;
-  std::map<std::pair<std::string, int>, int64_t> answered_;  // by route and status
+  std::map<std::pair<std::string, int>, int64_t> answered_;     // by route and status
+  std::map<std::string, int64_t, std::less<>> unknown_fields_;  // by route
 };
+
+// Whether only this machine reaches what listens there.
+bool is_loopback(std::string_view host);
 
 // What the client sends as its key; nothing: no key. Only headers count: Authorization: Bearer, and x-api-key.
 std::optional<std::string> key_of(const HttpRequest& request);

@@ -7,7 +7,9 @@
 #include "easydel/base/json_text.h"
 #include "easydel/base/log.h"
 #include "easydel/config/problems.h"
+#include "easydel/esurge/wrong_constraint.h"
 #include "easydel/server/json_body.h"
+#include "easydel/server/request_fields.h"
 #include "easydel/text/remote/remote_tokenizer.h"
 
 namespace easydel::server {
@@ -52,6 +54,8 @@ ApiError error_of(const UserError& error) {
   };
   ApiError out{.status = 400, .message = line(error), .code = "invalid_value", .param = error.where};
   if (dynamic_cast<const InvalidJson*>(&error)) out.code = "invalid_json";
+  if (dynamic_cast<const esurge::WrongConstraint*>(&error)) out.code = "unsupported_schema";
+  if (const auto* const body = dynamic_cast<const WrongBody*>(&error)) out.code = body->code;
   const auto* const several = dynamic_cast<const config::ConfigError*>(&error);
   if (!several) return out;
   out.message.clear();

@@ -116,6 +116,8 @@ void ConversationFields::settle(config::Keys& keys) {
     keys.refuse("chat_template_kwargs", config::shown(chat_template_kwargs) + " is not an object");
   if (!documents.is_null() && !documents.is_list())
     keys.refuse("documents", config::shown(documents) + " is not a list");
+  if (reasoning_effort && std::ranges::find(efforts, *reasoning_effort) == efforts.end())
+    keys.refuse("reasoning_effort", "'" + *reasoning_effort + "' is not none, minimal, low, medium, high or xhigh");
   if (add_generation_prompt.value_or(false) && continue_final_message.value_or(false))
     keys.refuse("continue_final_message", "and add_generation_prompt exclude each other", "give one of them");
 }
@@ -139,9 +141,10 @@ void ChatRequest::check_together(config::Keys& keys) const {
   check_tools(conversation.tools, "tools", of_tools);
   if (of_tools.empty() && !is_wrong(keys, "tools"))
     read_tool_choice(chat.tool_choice, conversation.tools, keys.path_of("tool_choice"), keys.problems());
-  if (max_tokens() == 0) keys.refuse("max_tokens", "0 leaves no answer", "give at least 1");
+  if (max_tokens() == 0 && !is_wrong(keys, "max_completion_tokens"))
+    keys.refuse("max_tokens", "0 leaves no answer", "give at least 1");
   const std::string format = text_of(chat.response_format, "type");
-  if (!format.empty() && format != "text" && generation.has_constraint())
+  if (!format.empty() && format != "text" && !generation.constraint_field().empty())
     keys.refuse("response_format", "and other constraints exclude each other", "give one constraint");
 }
 

@@ -28,7 +28,7 @@ struct ConversationFields {
         field<&C::add_generation_prompt>("End the text where the assistant begins; null: yes."),
         field<&C::continue_final_message>("Let the answer continue the last message."),
         field<&C::enable_thinking>("Whether the model thinks first, where its template has both."),
-        field<&C::reasoning_effort>("How much the model thinks: minimal, low, medium or high."),
+        field<&C::reasoning_effort>("How much the model thinks: none, minimal, low, medium, high or xhigh."),
         field<&C::chat_template>("A template for this request; refused unless the server allows it."),
     };
   }
@@ -66,12 +66,16 @@ struct ChatRequest {
   ConversationFields conversation;
   ChatOnlyFields chat;
   GenerationFields generation;
+  // Where the body has the schema of response_format; other routes have it elsewhere.
+  std::string schema_field = "response_format.json_schema.schema";
 
   // max_completion_tokens, or max_tokens.
   std::optional<int64_t> max_tokens() const;
   void check_together(config::Keys& keys) const;  // what no part can see
   static config::Section section();
 };
+
+constexpr std::array<std::string_view, 6> efforts = {"none", "minimal", "low", "medium", "high", "xhigh"};
 
 // Adds what is wrong with a list of messages, below `path`.
 void check_messages(const Value& messages, const std::string& path, config::Problems& problems);

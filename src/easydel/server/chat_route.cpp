@@ -106,8 +106,7 @@ class ChatWriter final : public AnswerWriter {
 };
 
 void answer_chat(const RouteContext& context, const Api& api, const std::shared_ptr<Call>& call) {
-  std::vector<std::string> passed_over;
-  ChatRequest request = read_request<ChatRequest>(call->body(), rules_of(context.config), passed_over);
+  ChatRequest request = read_fields<ChatRequest>(*call, call->body(), rules_of(context.config));
   const GenerationFields fields = request.generation;
   ConversationAnswer answer = prepare_conversation(context, api, *call, std::move(request));
   CompletionHead head{.id = new_completion_id("chatcmpl-"),

@@ -32,6 +32,20 @@ std::string usage_json(const TokenUsage& usage) {
              Value::number(usage.processing_time).scalar, "}");
 }
 
+// Members of an answer that asked for them, by the names of llama.cpp's server.
+std::string timings_member(const TokenUsage& usage) {
+  if (!usage.shows_timings) return "";
+  const auto rate = [](int64_t tokens, double seconds) {
+    return Value::number(seconds > 0 ? double(tokens) / seconds : 0).scalar;
+  };
+  const int64_t computed = usage.prompt_tokens - usage.cached_tokens;
+  return str(R"(,"timings":{"cache_n":)", usage.cached_tokens, R"(,"prompt_n":)", computed, R"(,"prompt_ms":)",
+             Value::number(usage.prompt_seconds * 1000).scalar, R"(,"prompt_per_second":)",
+             rate(computed, usage.prompt_seconds), R"(,"predicted_n":)", usage.completion_tokens, R"(,"predicted_ms":)",
+             Value::number(usage.generation_seconds * 1000).scalar, R"(,"predicted_per_second":)",
+             rate(usage.completion_tokens, usage.generation_seconds), "}");
+}
+
 std::string entry_fields(const LogprobEntry& entry) {
   return str(R"("token":)", json_text(entry.token), R"(,"logprob":)", logprob_text(entry.logprob), R"(,"bytes":[)",
              joined(entry.bytes, [](char byte) { return std::to_string(int(uint8_t(byte))); }), "]");
@@ -133,7 +147,7 @@ std::string chat_completion(const CompletionHead& head, const std::vector<ChatPi
                text_or_null(piece.finish_reason), token_ids_member(piece.token_ids), "}");
   };
   return "{" + head_fields(head, "chat.completion") + R"(,"choices":[)" + joined(choices, choice) + R"(],"usage":)" +
-         usage_json(usage) + prompt_members + "}";
+         usage_json(usage) + timings_member(usage) + prompt_members + "}";
 }
 
 std::string text_completion(const CompletionHead& head, const std::vector<TextPiece>& choices,
@@ -144,7 +158,7 @@ std::string text_completion(const CompletionHead& head, const std::vector<TextPi
                token_ids_member(piece.token_ids), piece.prompt_members, "}");
   };
   return "{" + head_fields(head, "text_completion") + R"(,"choices":[)" + joined(choices, choice) + R"(],"usage":)" +
-         usage_json(usage) + "}";
+         usage_json(usage) + timings_member(usage) + "}";
 }
 
 CompletionStream::CompletionStream(Kind kind, CompletionHead head, bool logprobs, bool include_usage, bool continuous)
@@ -189,13 +203,13 @@ std::string CompletionStream::piece(const ChatPiece& piece, const TokenUsage& us
                        "", has_ids ? token_ids_member(piece.token_ids) : ""),
                 shown);
   if (piece.finish_reason.empty()) return out;
-  return out + chunk(choice(piece.index, R"("delta":{})", "null", piece.finish_reason), shown);
+  return out + chunk(choice(piece.index, R"("delta":{})", "null", piece.finish_reason), shown, timings_member(usage));
 }
 
 std::string CompletionStream::piece(const TextPiece& piece, const TokenUsage& usage) const {
   return chunk(choice(piece.index, R"("text":)" + json_text(piece.text), text_logprobs(piece), piece.finish_reason,
                       token_ids_member(piece.token_ids) + piece.prompt_members),
-               continuous_ ? &usage : nullptr);
+               continuous_ ? &usage : nullptr, piece.finish_reason.empty() ? "" : timings_member(usage));
 }
 
 std::string CompletionStream::end(const TokenUsage& usage) const {

@@ -24,6 +24,8 @@ struct TokenUsage {
   int64_t prompt_tokens = 0, completion_tokens = 0, cached_tokens = 0, reasoning_tokens = 0, truncated_tokens = 0;
   int64_t accepted_prediction_tokens = 0, rejected_prediction_tokens = 0;
   double tokens_per_second = 0, processing_time = 0;  // seconds
+  bool shows_timings = false;
+  double prompt_seconds = 0, generation_seconds = 0;  // the first to the first token, with the time of waiting
 };
 
 struct LogprobEntry {

@@ -143,14 +143,13 @@ std::optional<MiddleTokens> middle_of(const TextRequest& request, const ServedMo
 }
 
 void answer_completion(const RouteContext& context, const Api& api, const std::shared_ptr<Call>& call) {
-  std::vector<std::string> passed_over;
   TokenLists tokens;
   Value body = call->body("prompt", tokens);
   RequestRules rules = rules_of(context.config);
   const Value* const prompt = body.find("prompt");
   if (tokens.lists.empty() && (!prompt || prompt->is_null()))
-    rules.found.push_back({"prompt", {}, "is required", "give a text, token ids, or a list of either"});
-  const TextRequest request = read_request<TextRequest>(std::move(body), rules, passed_over);
+    rules.missing.push_back({"prompt", {}, "is required", "give a text, token ids, or a list of either"});
+  const TextRequest request = read_fields<TextRequest>(*call, std::move(body), rules);
   const GenerationFields& fields = request.generation;
   const std::shared_ptr<const ServedModel> model = model_for(context, api, *call, fields.model);
   const int64_t wanted = fields.max_tokens.value_or(default_completion_tokens);
@@ -195,6 +194,8 @@ void answer_completion(const RouteContext& context, const Api& api, const std::s
     part.truncated_tokens = fitted.truncated_tokens;
     part.copies = copies;
     part.counts_answer = has_answer;
+    part.shows_timings = fields.timings;
+    part.constraint_field = fields.constraint_field();
     part.request = {.prompt = std::move(fitted.prompt), .sampling = sampling, .request_id = call->id()};
   }
   check_permissions(*call, {fields.stream, false, most});

@@ -94,6 +94,7 @@ void Connection::took(std::string_view bytes) {
     pump();
     return;
   }
+  host_.received(bytes.size());
   if (phase_ != Phase::linger && !close_when_written_) {
     inbox_.append(bytes);
     process();
@@ -298,6 +299,7 @@ void Connection::wrote(size_t bytes, bool failed) {
 }
 
 void Connection::note_sent(size_t bytes) {
+  host_.sent(bytes);
   in_flight_sent_ += bytes;
   if (in_flight_sent_ < in_flight_.size()) return;
   release(in_flight_);  // an idle connection keeps no answer of megabytes

@@ -41,6 +41,7 @@ struct ConnectionHost {
   std::function<bool()> is_draining;                      // connections close after their answer
   std::function<void(int status)> answered;
   std::function<void(RefusedFor)> refused;
+  std::function<void(size_t bytes)> received, sent;  // of a connection's data, without TLS
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {

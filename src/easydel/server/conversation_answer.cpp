@@ -31,6 +31,13 @@ void take_functions(ChatRequest& request) {
   request.chat.tool_choice.set("function", call);
 }
 
+// No effort is no thinking, which templates do not know by that word.
+void take_effort(ConversationFields& fields) {
+  if (fields.reasoning_effort != "none") return;
+  fields.reasoning_effort.reset();
+  if (!fields.enable_thinking) fields.enable_thinking = false;
+}
+
 // Requests in other forms than that of chats were only checked in parts.
 ToolChoice choice_of(const ChatRequest& request) {
   config::Problems problems("");
@@ -54,11 +61,18 @@ std::optional<text::constrain::Language> content_of(const ChatRequest& request,
   return Language{.kind = Language::Kind::json_schema, .source = to_json(schema)};
 }
 
+// The field of the body that says what the content follows.
+std::string constraint_field_of(const ChatRequest& request) {
+  const std::string type = text_of(request.chat.response_format, "type");
+  return type.empty() || type == "text" ? std::string(request.generation.constraint_field()) : request.schema_field;
+}
+
 }  // namespace
 
 ConversationAnswer prepare_conversation(const RouteContext& context, const Api& api, const Call& call,
                                         ChatRequest request) {
   take_functions(request);
+  take_effort(request.conversation);
   const GenerationFields& fields = request.generation;
   ConversationAnswer out{.model = model_for(context, api, call, fields.model)};
   const Value& tools = request.conversation.tools;
@@ -90,6 +104,8 @@ ConversationAnswer prepare_conversation(const RouteContext& context, const Api& 
 
   AnswerPart part;
   part.copies = copies;
+  part.shows_timings = fields.timings;
+  part.constraint_field = rules.content ? constraint_field_of(request) : "tools";
   rules.begun = reading->options.begun;
   rules.thinking = reading->options.thinking;
   part.request.constraint = text::answer_language(reading->format, rules);

@@ -52,6 +52,25 @@ Value as_template_wants(const Value& given, bool takes_parts, bool knows_develop
   return out;
 }
 
+// Replaces content that is null by an empty text. False: there is none.
+bool fill_contents(Value& messages) {
+  bool any = false;
+  for (Value& message : messages.items)
+    if (Value* const content = message.find("content"); content && content->is_null())
+      *content = Value::text(""), any = true;
+  return any;
+}
+
+// Messages with calls have no content. Templates that cannot take null get an empty text.
+std::string rendered(const text::ChatRenderer& renderer, Value& messages, const text::ChatOptions& options) {
+  try {
+    return renderer.text(messages, options);
+  } catch (const UserError&) {
+    if (!fill_contents(messages)) throw;
+  }
+  return renderer.text(messages, options);
+}
+
 std::string last_content(const Value& messages) {
   const Value* const content = messages.items.back().find("content");
   return content && content->is_text() ? content->scalar : "";
@@ -103,7 +122,7 @@ ConversationPrompt render_conversation(const ServeConfig& config, const ServedMo
   }
   ConversationPrompt out;
   try {
-    out.text = renderer->text(messages, options);
+    out.text = rendered(*renderer, messages, options);
   } catch (const UserError& error) {
     // Where in the template it was is the server's business.
     refuse("messages", "the chat template refuses them: " + error.problem);

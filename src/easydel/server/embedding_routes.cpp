@@ -122,16 +122,15 @@ class Encoding {
 };
 
 template <config::Sectioned T>
-T read_encoding(const RouteContext& context, const Call& call, TokenLists* lists = nullptr) {
-  std::vector<std::string> passed_over;
+T read_encoding(const RouteContext& context, Call& call, TokenLists* lists = nullptr) {
   Value value = lists ? call.body("input", *lists) : call.body();
   RequestRules rules = rules_of(context.config);
   const Value* const input = value.find("input");
   if (lists && lists->lists.empty() && (!input || input->is_null()))
-    rules.found.push_back({"input", {}, "is missing", "give a text, token ids, or a list"});
+    rules.missing.push_back({"input", {}, "is missing", "give a text, token ids, or a list"});
   if (lists && lists->lists.size() > max_encoded_texts)
     rules.found.push_back({"input", {}, str("has more than ", max_encoded_texts, " texts"), "send several requests"});
-  return read_request<T>(std::move(value), rules, passed_over);
+  return read_fields<T>(call, std::move(value), rules);
 }
 
 using Texts = std::vector<std::string>;

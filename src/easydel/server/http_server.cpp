@@ -149,6 +149,8 @@ void HttpServer::Implementation::make_host() {
   host.is_draining = [this] { return draining.load(); };
   host.answered = callbacks.answered ? callbacks.answered : [](int) {};
   host.refused = [this](RefusedFor reason) { ++counts.refused_for[size_t(reason)]; };
+  host.received = [this](size_t bytes) { counts.received_bytes += int64_t(bytes); };
+  host.sent = [this](size_t bytes) { counts.sent_bytes += int64_t(bytes); };
   host.held = std::make_shared<HeldBytes>(
       HeldBytes::Limits{.all = size_t(c.max_held_bytes), .per_address = size_t(c.max_held_bytes_per_address)});
 }

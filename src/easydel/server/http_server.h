@@ -29,6 +29,7 @@ struct ConnectionCounts {
   std::array<int64_t, 4> refused_for = {};  // requests, by RefusedFor
   int64_t held_bytes = 0;                   // of bodies, of what was read from them, and of unsent answers
   int64_t in_progress = 0;                  // requests that a handler has
+  int64_t received_bytes = 0, sent_bytes = 0;
 };
 
 class HttpServer {

@@ -186,7 +186,10 @@ class BodyReader {
       std::string_view key;
       check_error(field.unescaped_key().get(key));
       if (int64_t(seen.size()) >= limits_.keys) refuse(path(), str("has more than ", limits_.keys, " members"));
-      if (!seen.add(key)) refuse(path(), str("'", key, "' is given twice"), "keep one of them");
+      if (!seen.add(key)) {
+        const std::string above = path();
+        refuse(str(above, above.empty() ? "" : ".", key), "is given twice", "keep one of them");
+      }
       steps_.push_back({.key = key});
       if (tokens_ && depth == 1 && key == tokens_key_ && begins_with_ids(field.value())) {
         read_ids(field.value());

@@ -246,6 +246,7 @@ ChatRequest chat_request_of(const MessagesFields& fields) {
     Value response_format = text_map({{"type", "json_schema"}});
     response_format.set("json_schema", std::move(schema));
     out.chat.response_format = std::move(response_format);
+    out.schema_field = "output_config.format.schema";
   }
   return out;
 }

@@ -30,16 +30,14 @@ class MessageAnswer final : public SingleAnswer {
 };
 
 void answer_message(const RouteContext& context, const Api& api, const std::shared_ptr<Call>& call) {
-  std::vector<std::string> passed_over;
-  const auto request = read_request<MessagesRequest>(call->body(), rules_of(context.config), passed_over);
+  const auto request = read_fields<MessagesRequest>(*call, call->body(), rules_of(context.config));
   ConversationAnswer answer = prepare_conversation(context, api, *call, chat_request_of(request));
   auto writer = std::make_unique<MessageAnswer>(answer, request.generation);
   context.jobs.start(call, answer.model, std::move(answer.parts), std::move(writer));
 }
 
 void count_tokens(const RouteContext& context, const Api& api, const std::shared_ptr<Call>& call) {
-  std::vector<std::string> passed_over;
-  const auto fields = read_request<MessagesFields>(call->body(), rules_of(context.config), passed_over);
+  const auto fields = read_fields<MessagesFields>(*call, call->body(), rules_of(context.config));
   const auto model = model_for(context, api, *call, fields.model);
   const ConversationPrompt prompt = render_conversation(context.config, *model, chat_request_of(fields).conversation);
   call->record.model = model->id;

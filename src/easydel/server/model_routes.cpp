@@ -12,6 +12,7 @@
 #include "easydel/server/json_body.h"
 #include "easydel/server/route_context.h"
 #include "easydel/server/text_request.h"
+#include "easydel/text/chat_capabilities.h"
 
 namespace easydel::server {
 namespace {
@@ -45,11 +46,8 @@ const text::Tokenizer& tokenizer_of(const ServedModel& model) {
 }
 
 template <config::Sectioned T>
-T read_route_body(const RouteContext& context, Value body, std::vector<config::Problem> found = {}) {
-  std::vector<std::string> passed_over;
-  RequestRules rules = rules_of(context.config);
-  rules.found = std::move(found);
-  return read_request<T>(std::move(body), rules, passed_over);
+T read_route_body(const RouteContext& context, Call& call) {
+  return read_fields<T>(call, call.body(), rules_of(context.config));
 }
 
 ConversationFields conversation_of(const TokenizeRequest& request) {
@@ -63,7 +61,7 @@ ConversationFields conversation_of(const TokenizeRequest& request) {
 }
 
 void tokenize(const RouteContext& context, Call& call) {
-  const auto request = read_route_body<TokenizeRequest>(context, call.body());
+  const auto request = read_route_body<TokenizeRequest>(context, call);
   const auto model = context.models.find(request.model);
   const text::Tokenizer& tokenizer = tokenizer_of(*model);
   const bool chat = !request.prompt.has_value();
@@ -96,14 +94,16 @@ void detokenize(const RouteContext& context, Call& call) {
   // Left in the body if it does not begin with a token id.
   const Value* const left = body.find("tokens");
   const bool empty = left && left->is_list() && left->items.empty();
-  std::vector<config::Problem> found;
-  const auto wrong = [&found](std::string what) { found.push_back({"tokens", {}, std::move(what), "give one list"}); };
-  if (tokens.lists.empty() && !empty)
-    wrong(left ? config::shown(*left) + " is not a list of token ids" : "is missing");
+  RequestRules rules = rules_of(context.config);
+  const auto wrong = [](std::string what) { return config::Problem{"tokens", {}, std::move(what), "give one list"}; };
+  if (tokens.lists.empty() && !left)
+    rules.missing.push_back(wrong("is missing"));
+  else if (tokens.lists.empty() && !empty)
+    rules.found.push_back(wrong(config::shown(*left) + " is not a list of token ids"));
   else if (tokens.nested || tokens.lists.size() > 1)
-    wrong("is not a list of token ids");
+    rules.found.push_back(wrong("is not a list of token ids"));
   std::erase_if(body.entries, [](const auto& entry) { return entry.first == "tokens"; });
-  const auto request = read_route_body<DetokenizeRequest>(context, std::move(body), std::move(found));
+  const auto request = read_fields<DetokenizeRequest>(call, std::move(body), rules);
   const auto model = context.models.find(request.model);
   const text::Tokenizer& tokenizer = tokenizer_of(*model);
   const std::vector<TokenId> ids = tokens.lists.empty() ? std::vector<TokenId>() : tokens.lists[0];
@@ -120,7 +120,7 @@ void apply_template(const RouteContext& context, Call& call) {
   std::optional<std::string> name;
   if (const Value* const given = body.find("model"); given && given->is_text()) name = given->scalar;
   std::erase_if(body.entries, [](const auto& entry) { return entry.first == "model"; });
-  const auto fields = read_route_body<ConversationFields>(context, std::move(body));
+  const auto fields = read_fields<ConversationFields>(call, std::move(body), rules_of(context.config));
   const auto model = context.models.find(name);
   const ConversationPrompt prompt = render_conversation(context.config, *model, fields);
   std::string out =
@@ -150,6 +150,22 @@ void tokenizer_info(const RouteContext& context, Call& call) {
   call.respond_json(200, to_json(out));
 }
 
+// What the chat template can do, as its renderings show it; null: there is none.
+Value abilities_of_template(const ServedModel& model) {
+  if (!model.renderer) return {};
+  const text::ChatCapabilities can = text::capabilities_of(text::ChatTemplate(*model.tokenizer->chat_template()));
+  Value out = Value::map();
+  const auto set = [&out](const char* name, bool value) { out.set(name, Value::boolean(value)); };
+  set("system_role", can.system_role);
+  set("tools", can.tools);
+  set("tool_calls", can.tool_calls);
+  set("tool_results", can.tool_results);
+  set("keeps_reasoning", can.keeps_reasoning);
+  set("thinking", can.thinking);
+  set("content_parts", can.content_parts);
+  return out;
+}
+
 Value names_of_parsers(const ServedModel& model) {
   Value out = Value::map();
   const auto text_or_none = [](const std::string& name) { return name.empty() ? Value() : Value::text(name); };
@@ -157,7 +173,7 @@ Value names_of_parsers(const ServedModel& model) {
   out.set("tool_parser", text_or_none(model.format.tools));
   out.set("reasoning_parser", text_or_none(model.format.reasoning));
   out.set("chat", Value::boolean(model.renderer != nullptr));
-  out.set("content_parts", Value::boolean(model.takes_content_parts));
+  out.set("template", abilities_of_template(model));
   return out;
 }
 

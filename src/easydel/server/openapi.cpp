@@ -4,6 +4,9 @@
 #include "easydel/config/section.h"
 #include "easydel/server/adapter_request.h"
 #include "easydel/server/api_key.h"
+#include "easydel/server/embedding_request.h"
+#include "easydel/server/messages_request.h"
+#include "easydel/server/responses_request.h"
 #include "easydel/server/routes.h"
 #include "easydel/server/text_request.h"
 #include "easydel/server/weights_request.h"
@@ -33,6 +36,24 @@ Value body_schema(const Route& route) {
   if (route.path == "/v1/completions") return config::json_schema(config::section_of<TextRequest>());
   if (route.path == "/tokenize") return config::json_schema(config::section_of<TokenizeRequest>());
   if (route.path == "/v1/unload_lora_adapter") return config::json_schema(config::section_of<UnloadAdapterRequest>());
+  if (route.path == "/detokenize") {
+    Value out = config::json_schema(config::section_of<DetokenizeRequest>());
+    const Value ids = object({{"type", Value::text("array")}, {"items", object({{"type", Value::text("integer")}})}});
+    out.find("properties")->set("tokens", ids);
+    return out;
+  }
+  if (route.path == "/apply-template") {
+    Value out = config::json_schema(config::section_of<ConversationFields>());
+    out.find("properties")->set("model", object({{"type", Value::text("string")}}));
+    return out;
+  }
+  if (route.path == "/v1/responses") return config::json_schema(config::section_of<ResponsesRequest>());
+  if (route.path == "/v1/messages") return config::json_schema(config::section_of<MessagesRequest>());
+  if (route.path == "/v1/messages/count_tokens") return config::json_schema(config::section_of<MessagesFields>());
+  if (route.path == "/v1/embeddings") return config::json_schema(config::section_of<EmbeddingsRequest>());
+  if (route.path == "/v1/rerank") return config::json_schema(config::section_of<RerankRequest>());
+  if (route.path == "/v1/score") return config::json_schema(config::section_of<ScoreRequest>());
+  if (route.path == "/v1/classify") return config::json_schema(config::section_of<ClassifyRequest>());
   if (route.scope == Scope::adapters) return config::json_schema(config::section_of<LoadAdapterRequest>());
   return object({{"type", Value::text("object")}});
 }

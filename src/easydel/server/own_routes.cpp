@@ -54,6 +54,10 @@ std::string connection_metrics(const ConnectionCounts& counts) {
   out += family("easydel_held_bytes", "gauge",
                 "Memory of requests and of answers that were not read (max_held_bytes is the limit).") +
          str("easydel_held_bytes ", counts.held_bytes, "\n");
+  out += family("easydel_received_bytes_total", "counter", "Bytes that clients have sent, without TLS.") +
+         str("easydel_received_bytes_total ", counts.received_bytes, "\n");
+  out += family("easydel_sent_bytes_total", "counter", "Bytes that clients were sent, without TLS.") +
+         str("easydel_sent_bytes_total ", counts.sent_bytes, "\n");
   out += family("easydel_refused_total", "counter", "What was refused before a route had it.");
   const auto reason = [&out](const char* name, int64_t count) {
     out += str("easydel_refused_total{reason=\"", name, "\"} ", count, "\n");
@@ -111,6 +115,11 @@ std::string Api::metrics_text() const {
     std::lock_guard lock(mutex_);
     for (const auto& [key, count] : answered_)
       out += str("easydel_requests_total{route=", label(key.first), ",status=\"", key.second, "\"} ", count, "\n");
+    out +=
+        "# HELP easydel_unknown_fields_total Fields of requests that are unknown and had no effect.\n"
+        "# TYPE easydel_unknown_fields_total counter\n";
+    for (const auto& [route, fields] : unknown_fields_)
+      out += str("easydel_unknown_fields_total{route=", label(route), "} ", fields, "\n");
   }
   out +=
       str("# HELP easydel_requests_in_flight Requests that are being answered, with this one.\n"

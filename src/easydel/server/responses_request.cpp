@@ -14,7 +14,6 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::array item_roles = {"system"sv, "developer"sv, "user"sv, "assistant"sv};
-constexpr std::array efforts = {"none"sv, "minimal"sv, "low"sv, "medium"sv, "high"sv, "xhigh"sv};
 
 bool is_text_part(std::string_view type) {
   return type == "input_text" || type == "output_text" || type == "text" || type == "refusal" ||
@@ -308,6 +307,7 @@ ChatRequest chat_request_of(const ResponsesRequest& request, const Value& histor
   out.chat.tool_choice = nested_choice(fields.tool_choice);
   out.chat.parallel_tool_calls = fields.parallel_tool_calls;
   out.chat.response_format = response_format_of(fields.text);
+  out.schema_field = "text.format.schema";
   out.chat.thinking_budget = fields.thinking_budget;
   out.chat.max_completion_tokens = fields.max_output_tokens;
   if (fields.wants_logprobs()) {

@@ -63,8 +63,7 @@ class ResponseAnswer final : public SingleAnswer {
 
 void answer_response(const RouteContext& context, const Api& api, ResponseStore& store,
                      const std::shared_ptr<Call>& call) {
-  std::vector<std::string> passed_over;
-  const auto request = read_request<ResponsesRequest>(call->body(), rules_of(context.config), passed_over);
+  const auto request = read_fields<ResponsesRequest>(*call, call->body(), rules_of(context.config));
   const ResponsesFields& fields = request.fields;
   const std::string owner = call->admission().key_id;
   const bool enabled = context.config.enable_response_store;

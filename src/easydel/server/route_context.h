@@ -45,6 +45,15 @@ void add_weights_route(Api& api, const RouteContext& context, ModelList& models)
 
 RequestRules rules_of(const ServeConfig& config);
 
+// Reads a body's fields; those that are unknown are counted for the call.
+template <config::Sectioned T>
+T read_fields(Call& call, Value body, const RequestRules& rules) {
+  std::vector<std::string> passed_over;
+  T out = read_request<T>(std::move(body), rules, passed_over);
+  call.record.unknown_fields = int64_t(passed_over.size());
+  return out;
+}
+
 // What a key must allow, besides the route itself.
 struct Asked {
   bool stream = false, tools = false;

@@ -96,6 +96,9 @@ SamplingParams sampling_of(const GenerationFields& fields, std::optional<int64_t
   out.max_tokens = max_tokens;
   out.guided_decoding = constraint_of(fields);
   if (!model.adapter.empty()) out.adapter = model.adapter;
+  if (fields.do_sample == false) out.temperature = 0;
+  out.stop.insert(out.stop.end(), model.extra_stops.begin(), model.extra_stops.end());
+  for (auto& [name, value] : sampler_fields(fields).entries) extra.set(name, value);
   if (fields.typical_p) extra.set("typical_p", Value::number(*fields.typical_p));
   if (!fields.suppress_tokens.empty()) {
     Value list = Value::list();

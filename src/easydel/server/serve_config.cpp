@@ -44,6 +44,8 @@ void ServeConfig::settle(config::Keys& keys) {
   if (admin_key && admin_key->size() < min_admin_key)
     keys.refuse("admin_key", str("has fewer than ", min_admin_key, " characters"),
                 "make one that cannot be guessed, such as: openssl rand -hex 24");
+  if (std::ranges::find(extra_stops, "") != extra_stops.end())
+    keys.refuse("extra_stops", "has an empty string, which would end every answer", "take it out");
   if (cors_origins && !enable_cors)
     keys.refuse("cors_origins", "is given without enable_cors", "set enable_cors: true, or leave the origins out");
   if (max_connections_per_address > max_connections && keys.given("max_connections_per_address"))

@@ -55,7 +55,8 @@ struct ServeConfig {
   int64_t handler_threads = 2;
   std::string overload_message = "The server is busy. Try again later.";
   std::vector<std::string> trusted_proxies;
-  std::optional<int64_t> max_waiting_requests;
+  std::optional<int64_t> max_waiting_requests, max_concurrent_generations;
+  std::vector<std::string> extra_stops;
   bool strict_requests = false, allow_request_templates = false, shared_prefix_cache = false;
   bool enable_response_store = true, default_store_responses = true;
   int64_t max_stored_responses = 10000, max_stored_conversations = 1000;
@@ -153,6 +154,12 @@ struct ServeConfig {
         field<&C::max_waiting_requests>("Number of requests that may wait for the engine; more are refused with 503. "
                                         "null: 4 x esurge.max_num_seqs.",
                                         between(1, 1000000)),
+        field<&C::max_concurrent_generations>(
+            "Number of requests of all models together that may wait or be generated; more are refused with 503. null: "
+            "what max_waiting_requests allows.",
+            between(1, 1000000)),
+        field<&C::extra_stops>("Strings that end every answer, in addition to those of a request and to "
+                               "esurge.extra_stops."),
         field<&C::strict_requests>("Refuse requests with unknown fields instead of passing over them."),
         field<&C::allow_request_templates>("Take chat templates from requests. A template is a program; leave this off "
                                            "for clients that you do not trust."),

@@ -72,9 +72,10 @@ struct ServedModel {
   std::shared_ptr<const text::ChatRenderer> renderer = nullptr;  // null: there is no chat template
   bool takes_content_parts = false;                              // the template takes lists of parts
   std::shared_ptr<const std::vector<std::string>> special_texts = nullptr;  // of the tokenizer's special tokens
-  text::OutputFormat format = {};                                           // how answers to conversations are parsed
-  generation::GenerationConfig defaults = {};                               // of generation_config.json
-  esurge::EsurgeConfig config = {};  // the rules of the context and the number of sequences
+  std::vector<std::string> extra_stops = {};   // strings that end every answer, besides those of the request
+  text::OutputFormat format = {};              // how answers to conversations are parsed
+  generation::GenerationConfig defaults = {};  // of generation_config.json
+  esurge::EsurgeConfig config = {};            // the rules of the context and the number of sequences
 };
 
 // Texts are read and written with this tokenizer; its chat template renders conversations.

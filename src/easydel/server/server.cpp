@@ -111,6 +111,7 @@ struct Server::Parts {
         responses({.responses = size_t(config.max_stored_responses),
                    .conversations = size_t(config.max_stored_conversations)}),
         jobs({.max_requests = config.max_waiting_requests.value_or(0),
+              .max_of_all_models = config.max_concurrent_generations.value_or(0),
               .timeout_seconds = config.request_timeout_seconds,
               .overload_message = config.overload_message,
               .log_prompts = config.log_prompts,
@@ -203,6 +204,10 @@ void Server::start() {
   p.http = std::make_unique<HttpServer>(p.config, p.api.callbacks());
   p.api.set_connection_counts([&http = *p.http] { return http.counts(); });
   p.http->start();
+  if (!p.keys && !is_loopback(p.config.host) && !p.config.host.starts_with("unix:"))
+    log::warning(
+        "serve: everybody who reaches ", p.http->address(),
+        " can use this server, because it needs no API keys. Give admin_key and make keys, or host: 127.0.0.1");
   if (p.config.metrics_port) {
     ServeConfig config = p.config;
     config.port = *config.metrics_port;
@@ -235,6 +240,7 @@ void Server::add(ServedModel model) {
              "give one of them");
     model.format.tools = named;
   }
+  model.extra_stops = p.config.extra_stops;
   if (model.engine && !model.renderer)
     log::warning("serve: the model '", model.id,
                  "' has no chat template, so it answers no conversations; give one with model.chat_template");

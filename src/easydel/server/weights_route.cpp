@@ -14,8 +14,7 @@ namespace easydel::server {
 namespace {
 
 void update_weights(const RouteContext& context, ModelList& models, std::mutex& updating, Call& call) {
-  std::vector<std::string> passed_over;
-  const auto request = read_request<UpdateWeightsRequest>(call.body(), rules_of(context.config), passed_over);
+  const auto request = read_fields<UpdateWeightsRequest>(call, call.body(), rules_of(context.config));
   if (!context.config.weights_dir)
     throw Refusal({.status = 403,
                    .message = "This server takes no weights from requests (set serve.weights_dir).",
