@@ -94,3 +94,14 @@ def test_documents_are_left_out_of_a_ranking():
         status, _, answer = server.request("POST", "/v1/rerank", body)
         assert status == 200 and all(sorted(row) == ["index", "relevance_score"] for row in answer["results"])
         assert sorted(row["index"] for row in answer["results"]) == [0, 1]
+
+
+def test_speculated_tokens_are_counted_for_their_request():
+    body = {"prompt": "the cat and the dog and the cat and the dog and the cat and", "max_tokens": 40, "temperature": 0, "logprobs": 1}
+    with Server("--set", "esurge.num_speculative_tokens=4") as speculates, Server() as plain:
+        found, expected = (server.request("POST", "/v1/completions", body)[2] for server in (speculates, plain))
+        assert found["choices"] == expected["choices"]
+        details = found["usage"]["completion_tokens_details"]
+        assert details["accepted_prediction_tokens"] + details["rejected_prediction_tokens"] > 0
+        assert details["accepted_prediction_tokens"] == speculates.metric("esurge_accepted_draft_tokens_total")
+        assert expected["usage"]["completion_tokens_details"]["rejected_prediction_tokens"] == 0

@@ -297,6 +297,7 @@ std::vector<StepResult> StepEngine::Parts::results(Step& step) {
     if (tried > 0) {
       draw.answer->verified(tried, count - 1);
       metrics.draft_tokens += tried, metrics.accepted_draft_tokens += count - 1;
+      draw.request->accepted_drafts += count - 1, draw.request->rejected_drafts += tried - count + 1;
     }
     count_tokens(*draw.request, count);
   }

@@ -381,6 +381,7 @@ RequestOutput LiveRequest::output(double now) {
   out.cached_tokens = cached_tokens;
   out.truncated_tokens = prepared.truncated_tokens, out.capped_tokens = prepared.capped_tokens;
   out.preemptions = preemptions;
+  out.accepted_drafts = accepted_drafts, out.rejected_drafts = rejected_drafts;
   out.seed = prepared.config.seed;
   out.fingerprint = fingerprint;
   changed = false;

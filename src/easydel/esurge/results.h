@@ -66,7 +66,8 @@ struct RequestOutput {
   int64_t truncated_tokens = 0;  // of the prompt, cut off by truncate_prompt_tokens or the context's rules
   int64_t capped_tokens = 0;     // by which the context's rules lowered max_tokens
   int64_t preemptions = 0;       // of all its sequences
-  uint64_t seed = 0;             // that was used
+  int64_t accepted_drafts = 0, rejected_drafts = 0;  // tokens that were speculated for it
+  uint64_t seed = 0;                                 // that was used
   // Hash of weights, adapter, formats, layout over ranks and order class. Equal fingerprints, requests and seeds give
   // equal bytes.
   std::string fingerprint = {};

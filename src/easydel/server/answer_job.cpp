@@ -44,7 +44,7 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
 
  private:
   struct Part {
-    int64_t id = -1, prompt_tokens = 0, generated = 0, cached = 0, copies = 1;
+    int64_t id = -1, prompt_tokens = 0, generated = 0, cached = 0, accepted = 0, rejected = 0, copies = 1;
     bool counts_answer = true, finished = false;
   };
   int64_t add(esurge::Request request, const std::string& constraint_field, size_t index);
@@ -112,12 +112,16 @@ void AnswerJob::cancel(const ApiError& error) {
 
 void AnswerJob::count(Part& part, const esurge::RequestOutput& output) {
   usage_.completion_tokens = usage_.prompt_tokens = usage_.cached_tokens = 0;
+  usage_.accepted_prediction_tokens = usage_.rejected_prediction_tokens = 0;
   const int64_t before = part.generated;
   part.generated = std::max(before, output.num_generated_tokens);
   part.cached = output.cached_tokens;
+  part.accepted = output.accepted_drafts, part.rejected = output.rejected_drafts;
   for (const Part& one : parts_) {
     usage_.prompt_tokens += one.prompt_tokens;
     usage_.cached_tokens += one.cached;
+    usage_.accepted_prediction_tokens += one.accepted;
+    usage_.rejected_prediction_tokens += one.rejected;
     if (one.counts_answer) usage_.completion_tokens += one.generated * one.copies;
   }
   usage_.processing_time = std::max(usage_.processing_time, output.processing_time);
