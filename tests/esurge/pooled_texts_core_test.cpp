@@ -11,7 +11,6 @@
 #include "easydel/base/error.h"
 #include "easydel/esurge/engine.h"
 #include "easydel/models/embedding.h"
-#include "easydel/models/pass_dependence.h"
 #include "easydel/tensor/threads.h"
 #include "esurge/same_bits.h"
 #include "esurge/wrapped_model.h"

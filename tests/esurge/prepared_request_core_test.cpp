@@ -20,8 +20,7 @@ PreparedRequest prepare(const Request& request, const EsurgeConfig& config = {},
                         const char* folder = "stories260K-hf") {
   generation::GenerationConfig defaults;
   defaults.eos_token_id = {2};
-  return RequestPreparer(tokenizer_of(folder), config, context, vocabulary, defaults, std::nullopt, "")
-      .prepare(request);
+  return RequestPreparer(tokenizer_of(folder), config, context, vocabulary, defaults, std::nullopt).prepare(request);
 }
 PreparedRequest prepare(const char* json) { return prepare(read_request(parse_json(json))); }
 std::string problem(const char* json) {
@@ -67,11 +66,6 @@ TEST(PreparedRequest, RefusesAContinuationThatCannotBeScored) {
   EXPECT_EQ(test::refusal([&] { prepare(request); }),
             "continuation: has 129 tokens; the engine reads at most 128\n    raise esurge.max_model_len, if the model "
             "has the positions");
-  request.continuation = std::vector<TokenId>{6};
-  const RequestPreparer dependent(nullptr, {}, context, vocabulary, {}, std::nullopt, "blocks count from the pass");
-  EXPECT_EQ(test::refusal([&] { dependent.prepare(request); }),
-            "continuation: the engine cannot score it with the bits of the model's forward, because blocks count from "
-            "the pass\n    use `easydel score`");
 }
 
 TEST(PreparedRequest, HasTheTokensAndStringsThatEndIt) {

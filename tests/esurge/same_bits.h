@@ -28,7 +28,9 @@ struct Subject {
   std::string name, folder, dtype;
   bool coded = false;  // linear layers in a8bit
   nn::CacheFormat cache = nn::CacheFormat::automatic;
-  int64_t longest = 200;  // tokens of a sequence
+  int64_t longest = 200;        // tokens of a sequence
+  int64_t schedules = 5;        // of a run that asks for no other number
+  std::string activation = {};  // instead of the model's own
 };
 
 std::vector<Subject> subjects();

@@ -9,15 +9,34 @@
 #include "support/data.h"
 
 namespace easydel::esurge {
+namespace {
+
+// What these have of their own are a few loops: one schedule of a run shows whether they keep the promise.
+Subject with_own_loops(std::string name, std::string folder, std::string dtype, std::string activation = {}) {
+  Subject out{std::move(name), std::move(folder), std::move(dtype)};
+  out.schedules = 1, out.activation = std::move(activation);
+  return out;
+}
+
+}  // namespace
 
 std::vector<Subject> subjects() {
-  return {
-      {"story_fp32", "models/stories260K-hf", "fp32"},       {"story_bf16", "models/stories260K-hf", "bf16"},
-      {"gemma3_windows", "hf_goldens/gemma3_text", "bf16"},  {"gpt_oss_sinks_experts", "hf_goldens/gpt_oss", "bf16"},
-      {"gemma2_softcaps", "hf_goldens/gemma2", "bf16"},      {"llama4_chunks", "hf_goldens/llama4_text", "fp32"},
-      {"deepseek_v3_mla", "hf_goldens/deepseek_v3", "bf16"}, {"qwen3_next_hybrid", "hf_goldens/qwen3_next", "fp32"},
-      {"mamba2_states", "hf_goldens/mamba2", "fp32"},        {"phi3_longrope", "hf_goldens/phi3_longrope", "fp32"},
-      {"story_a8bit", "models/stories260K-hf", "bf16", true}};
+  return {{"story_fp32", "models/stories260K-hf", "fp32"},
+          {"story_bf16", "models/stories260K-hf", "bf16"},
+          {"gemma3_windows", "hf_goldens/gemma3_text", "bf16"},
+          {"gpt_oss_sinks_experts", "hf_goldens/gpt_oss", "bf16"},
+          {"gemma2_softcaps", "hf_goldens/gemma2", "bf16"},
+          {"llama4_chunks", "hf_goldens/llama4_text", "fp32"},
+          {"deepseek_v3_mla", "hf_goldens/deepseek_v3", "bf16"},
+          {"qwen3_next_hybrid", "hf_goldens/qwen3_next", "fp32"},
+          {"mamba2_states", "hf_goldens/mamba2", "fp32"},
+          {"phi3_longrope", "hf_goldens/phi3_longrope", "fp32"},
+          {"story_a8bit", "models/stories260K-hf", "bf16", true},
+          with_own_loops("minimax_lightning", "hf_goldens/minimax", "fp32"),
+          with_own_loops("rwkv_averages", "hf_goldens/rwkv", "bf16"),
+          with_own_loops("xlstm_matrices", "hf_goldens/xlstm", "fp32"),
+          with_own_loops("falcon_slopes", "hf_goldens/falcon_alibi", "bf16"),
+          with_own_loops("story_mish", "models/stories260K-hf", "fp32", "mish")};
 }
 
 std::vector<Subject> coded_cache_subjects() {
@@ -80,6 +99,10 @@ void SameBits::SetUp() {
     // Their own limit is 64.
     options.overrides = Value::map();
     options.overrides.set("max_position_embeddings", Value::integer(512));
+  }
+  if (!GetParam().activation.empty()) {
+    options.overrides = Value::map();
+    options.overrides.set("hidden_act", Value::text(GetParam().activation));
   }
   if (GetParam().coded) options.quantization = nn::Quantization{quant::format_of({"a8bit"}, "test")};
   options.cache_format = GetParam().cache;

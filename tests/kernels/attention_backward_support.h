@@ -63,12 +63,12 @@ inline ExactGradients exact_gradients(const Problem& p, const std::vector<float>
           double x = 0, dweight = 0, slope = 1;
           for (int64_t d = 0; d < dim; ++d)
             x += double(p.q[size_t(row * dim + d)]) * double(p.k[size_t(key * dim + d)]);
-          x *= double(spec.scale);
+          x = (x + double(key_bias(spec, h, t))) * double(spec.scale);
           if (spec.softcap > 0) {
             const double tanh = std::tanh(x / double(spec.softcap));
             x = double(spec.softcap) * tanh, slope = 1 - tanh * tanh;
           }
-          if (spec.slopes) x -= double(spec.slopes[h]) * double(std::abs(t - s.past - i));
+          if (spec.slopes && !spec.rounded_slopes) x -= double(spec.slopes[h]) * double(std::abs(t - s.past - i));
           const double weight = std::exp(x - forward.lse[size_t(row)]);
           for (int64_t d = 0; d < v_dim; ++d) {
             dweight += double(dout[size_t(row * v_dim + d)]) * double(p.v[size_t(key * v_dim + d)]);
@@ -102,6 +102,7 @@ inline std::vector<AttentionSpec> gradient_specs() {
     all.push_back(s), all.back().chunk = 60, all.back().window = 25;
     all.push_back(s), all.back().slopes = slopes.data(), all.back().softcap = 2;
     all.push_back(s), all.back().slopes = slopes.data(), all.back().causal = false;
+    all.push_back(s), all.back().slopes = slopes.data(), all.back().rounded_slopes = true;
   }
   return all;
 }

@@ -71,7 +71,10 @@ std::vector<float> row_by_contract(const Problem& p, const Rows& rows, const Att
             return Factors{q[size_t(d + i)], rows.key(row(t), d + i)};
           });
         x = rows.scaled_score(x, row(t), query_scale) * scale;
-        if (spec.slopes) x = std::fma(std::fabs(float(t - position)), -(spec.slopes[head] * 1.44269504f), x);
+        if (spec.slopes && spec.rounded_slopes)
+          x = std::fma(key_bias(spec, head, t), scale, x);
+        else if (spec.slopes)
+          x = std::fma(std::fabs(float(t - position)), -(spec.slopes[head] * 1.44269504f), x);
         score[t - block] = x;
         highest = std::max(highest, x);
       }
@@ -105,15 +108,18 @@ std::vector<float> rows_by_contract(const Problem& p, const Rows& rows) {
   return all;
 }
 
-// `test(spec, size of the numbers)` for heads of several shapes, plain, in a window, and with slopes in chunks.
+// `test(spec, size of the numbers)` for heads of several shapes, plain, in a window, with slopes in chunks, and with
+// rounded slopes.
 template <class Test>
 void for_contract_specs(Test&& test) {
   static const std::vector<float> slopes = {0.5f, 0.1f, 0.01f, 0.7f, 0.3f, 0.2f};
   for (const AttentionSpec& spec : {spec_of(1, 1, 16, 16), spec_of(6, 2, 7, 19), spec_of(4, 4, 64, 32)})
-    for (const int64_t window : {0, 50, -1}) {
+    for (const int64_t window : {0, 50, -1, -2}) {
       AttentionSpec windowed = spec;
       windowed.window = std::max<int64_t>(window, 0);
-      if (window < 0) windowed.slopes = slopes.data(), windowed.chunk = 81;
+      if (window < 0) windowed.slopes = slopes.data();
+      if (window == -1) windowed.chunk = 81;
+      windowed.rounded_slopes = window == -2;
       for (const float size : {1.0f, 6.0f}) test(windowed, size);
     }
 }

@@ -62,6 +62,12 @@ inline Attended attended(Executor& executor, const Problem& p) {
   return a;
 }
 
+// What rounded slopes add to the product of a query with key t; without them 0.
+inline float key_bias(const AttentionSpec& spec, int64_t head, int64_t t) {
+  const auto rounded = [](float x) { return widen(narrow(x)); };
+  return spec.slopes && spec.rounded_slopes ? rounded(rounded(spec.slopes[head]) * rounded(float(t))) : 0;
+}
+
 inline bool sees(const AttentionSpec& spec, int64_t position, int64_t key) {
   if (spec.causal && key > position) return false;
   if (spec.chunk > 0 && key / spec.chunk != position / spec.chunk) return false;
@@ -89,9 +95,9 @@ inline Exact exact(const Problem& p) {
           for (int64_t d = 0; d < spec.head_dim; ++d)
             x += double(p.q[size_t(row * spec.head_dim + d)]) *
                  double(p.k[size_t(((s.first_key + t) * spec.kv_heads + h / group) * spec.head_dim + d)]);
-          x *= double(spec.scale);
+          x = (x + double(key_bias(spec, h, t))) * double(spec.scale);
           if (spec.softcap > 0) x = double(spec.softcap) * std::tanh(x / double(spec.softcap));
-          if (spec.slopes) x -= double(spec.slopes[h]) * double(std::abs(t - s.past - i));
+          if (spec.slopes && !spec.rounded_slopes) x -= double(spec.slopes[h]) * double(std::abs(t - s.past - i));
           score[size_t(t)] = x, top = std::max(top, x);
         }
         double sum = spec.sinks ? std::exp(double(spec.sinks[h]) - top) : 0;
@@ -189,6 +195,7 @@ inline std::vector<AttentionSpec> specs() {
     all.push_back(base), all.back().chunk = 50, all.back().causal = false;
     all.push_back(base), all.back().slopes = slopes.data();
     all.push_back(base), all.back().slopes = slopes.data(), all.back().causal = false;
+    all.push_back(base), all.back().slopes = slopes.data(), all.back().rounded_slopes = true;
     all.push_back(base), all.back().slopes = slopes.data(), all.back().softcap = 3, all.back().sinks = sinks.data();
   }
   return all;
@@ -197,7 +204,7 @@ inline std::vector<AttentionSpec> specs() {
 inline std::string text(const AttentionSpec& s) {
   return str(s.heads, "/", s.kv_heads, " heads of ", s.head_dim, " and ", s.v_dim, s.causal ? ", causal" : "",
              ", window ", s.window, ", chunk ", s.chunk, ", softcap ", s.softcap, s.sinks ? ", sinks" : "",
-             s.slopes ? ", slopes" : "");
+             s.slopes ? s.rounded_slopes ? ", rounded slopes" : ", slopes" : "");
 }
 
 // Denormals, huge numbers, infinities and NaN among queries, keys and values.

@@ -199,12 +199,13 @@ TEST(Rotate, RotatesPairsAndBackInBothLayouts) {
     }
 }
 
-constexpr Activation kActivations[] = {Activation::silu, Activation::gelu, Activation::gelu_tanh, Activation::sigmoid,
-                                       Activation::tanh};
+constexpr Activation kActivations[] = {Activation::silu,    Activation::gelu, Activation::gelu_tanh,
+                                       Activation::sigmoid, Activation::tanh, Activation::mish};
 
 double exact_act(Activation activation, double x) {
   if (activation == Activation::sigmoid) return 1 / (1 + std::exp(-x));
   if (activation == Activation::tanh) return std::tanh(x);
+  if (activation == Activation::mish) return x * std::tanh(std::log1p(std::exp(x)));
   if (activation == Activation::silu) return x / (1 + std::exp(-x));
   if (activation == Activation::gelu) return x * 0.5 * std::erfc(-x / std::sqrt(2.0));
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
@@ -214,7 +215,7 @@ TEST(Activate, IsNearTheExactOneFromTinyToHuge) {
   std::vector<float> x = {0.0f, -0.0f, 1e-40f, -1e-40f, 1e30f, -1e30f, INFINITY};
   for (float v = -30; v < 30; v += 0.01f) x.push_back(v);
   const int64_t n = int64_t(x.size());
-  for (const Activation a : {Activation::silu, Activation::gelu, Activation::gelu_tanh}) {
+  for (const Activation a : {Activation::silu, Activation::gelu, Activation::gelu_tanh, Activation::mish}) {
     const auto y = one_set_of_bits([&](Executor& executor) {
       std::vector<float> out(x.size());
       activate(executor, a, {x.data(), n}, none, 1, n, {out.data(), n});
@@ -245,6 +246,25 @@ TEST(Activate, EndsWhereSigmoidAndTanhDo) {
     EXPECT_EQ((std::vector<float>(y.begin(), y.begin() + 5)),
               (std::vector<float>{1, least, 1, least, a == Activation::tanh ? 0.0f : 0.5f}));
     for (size_t i = 5; i < x.size(); ++i) ASSERT_NEAR(y[i], exact_act(a, double(x[i])), 3e-7) << x[i];
+  }
+}
+
+TEST(Activate, RaisesEToAPower) {
+  std::vector<float> x = {-INFINITY, -90, 0.0f, -0.0f, INFINITY, NAN};
+  for (float v = -87; v < 88; v += 0.01f) x.push_back(v);
+  const int64_t n = int64_t(x.size());
+  const std::vector<float> dy = normal(n, 15);
+  const auto y = one_set_of_bits([&](Executor& executor) {
+    std::vector<float> out(2 * x.size());
+    activate(executor, Activation::exp, {x.data(), n}, none, 1, n, {out.data(), n});
+    activate_backward(executor, Activation::exp, {dy.data(), n}, {x.data(), n}, none, 1, n, {out.data() + n, n}, {});
+    return out;
+  });
+  EXPECT_EQ((std::vector<float>(y.begin(), y.begin() + 5)), (std::vector<float>{0, 0, 1, 1, INFINITY}));
+  EXPECT_TRUE(std::isnan(y[5]));
+  for (size_t i = 6; i < x.size(); ++i) {
+    ASSERT_NEAR(y[i] / std::exp(double(x[i])), 1, 2.5e-7) << x[i];
+    ASSERT_EQ(y[x.size() + i], dy[i] * y[i]) << x[i];
   }
 }
 

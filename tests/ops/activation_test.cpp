@@ -49,7 +49,8 @@ INSTANTIATE_TEST_SUITE_P(All, ActivationNamed,
                          [](const auto& info) { return info.param; });
 
 TEST(Activations, HaveTheSameBitsHoweverTheirElementsLie) {
-  for (const char* name : {"silu", "gelu", "gelu_10", "gelu_new", "quick_gelu", "sigmoid", "tanh"})
+  for (const char* name : {"silu", "gelu", "gelu_10", "gelu_new", "quick_gelu", "relu", "relu2", "relu6", "leaky_relu",
+                           "sigmoid", "tanh", "mish", "hardswish", "laplace", "sqrtsoftplus"})
     for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
       const Activation kind = named(name);
       const Tensor wide = at::linspace(-6.0, 7.0, 5 * 160, at::kFloat).view({5, 160}).to(type);
@@ -71,6 +72,17 @@ TEST(Activations, HaveTheSameBitsHoweverTheirElementsLie) {
       };
       EXPECT_TRUE(gradient(gate).equal(gradient(gate.contiguous()))) << name;
     }
+}
+
+TEST(Activations, OfLearnedParametersHaveTheSameBitsHoweverTheirElementsLie) {
+  const auto one = [](double x) { return at::tensor({x}, at::kFloat); };
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const Tensor x = at::linspace(-6.0, 7.0, 5 * 83, at::kFloat).view({5, 83}).to(type);
+    const auto activated = [&](const Tensor& part) { return xielu(part, one(0.7), one(0.9), one(0.5), one(-1e-6)); };
+    const Tensor whole = activated(x);
+    EXPECT_TRUE(activated(x.narrow(1, 3, 71)).equal(whole.narrow(1, 3, 71)));
+    for (int64_t i = 0; i < x.size(1); ++i) EXPECT_TRUE(activated(x.select(1, i)).equal(whole.select(1, i)));
+  }
 }
 
 TEST(Activations, AreRefusedByName) {

@@ -158,10 +158,16 @@ TEST(BlockwiseAttention, DropsWhatTheReferenceDrops) {
   c.expect_blockwise_is_vanilla();
 }
 
-TEST(BlockwiseAttention, RoundsSlopesAsTheReferenceDoes) {
+TEST(Attention, RoundsSlopesAsTheReferenceDoes) {
   LongCase c;
   c.spec.slopes = at::arange(1, 3, at::kFloat) * 0.013, c.spec.slopes_in_bf16 = true;
   c.expect_blockwise_is_vanilla();
+  c.expect_equal_backends(flash_attn2, vanilla);
+  c.spec.window = 700, c.spec.sinks = at::randn({2});
+  c.expect_equal_backends(flash_attn2, vanilla);
+  c.spec.softcap = 2;
+  EXPECT_EQ(test::refusal([&] { c.with_gradients(flash_attn2); }),
+            "attention: 'flash_attn2' cannot serve this model here\n    flash_attn2: rounds no slopes below a softcap");
 }
 
 TEST(BlockwiseAttention, SeesKeysOfACacheBeforeItsQueries) {

@@ -79,12 +79,11 @@ struct PoolingRules {
 // What requests are prepared with. Thread-safe.
 class RequestPreparer {
  public:
-  // `defaults`: the model's own generation config. The tokenizer may be null. `pass_dependence`: as the model has it
-  // (models/pass_dependence.h). UserError: a tool or reasoning parser that is not known.
+  // `defaults`: the model's own generation config. The tokenizer may be null. UserError: a tool or reasoning parser
+  // that is not known.
   RequestPreparer(std::shared_ptr<const text::Tokenizer> tokenizer, const EsurgeConfig& config, int64_t max_model_len,
                   int64_t vocabulary, generation::GenerationConfig defaults,
-                  const std::optional<std::string>& chat_template, std::string pass_dependence,
-                  PoolingRules pooling = {});
+                  const std::optional<std::string>& chat_template, PoolingRules pooling = {});
 
   // UserError: everything that keeps the request from being served.
   PreparedRequest prepare(Request request) const;
@@ -102,7 +101,6 @@ class RequestPreparer {
   EsurgeConfig config_;
   int64_t max_model_len_, vocabulary_;
   generation::GenerationConfig defaults_;
-  std::string pass_dependence_;
   PoolingRules pooling_;
   std::optional<text::ChatRenderer> renderer_;
   text::OutputFormat format_;                     // of answers to conversations

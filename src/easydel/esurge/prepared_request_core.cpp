@@ -128,14 +128,12 @@ generation::Chain PreparedRequest::chain(int64_t vocabulary, const std::shared_p
 
 RequestPreparer::RequestPreparer(std::shared_ptr<const text::Tokenizer> tokenizer, const EsurgeConfig& config,
                                  int64_t max_model_len, int64_t vocabulary, generation::GenerationConfig defaults,
-                                 const std::optional<std::string>& chat_template, std::string pass_dependence,
-                                 PoolingRules pooling)
+                                 const std::optional<std::string>& chat_template, PoolingRules pooling)
     : tokenizer_(std::move(tokenizer)),
       config_(config),
       max_model_len_(max_model_len),
       vocabulary_(vocabulary),
       defaults_(std::move(defaults)),
-      pass_dependence_(std::move(pass_dependence)),
       pooling_(std::move(pooling)) {
   if (!tokenizer_ || pooling_.only) return;
   constraints_ = std::make_unique<ConstraintCache>(tokenizer_, vocabulary_);
@@ -258,10 +256,6 @@ void RequestPreparer::prepare_scores(PreparedRequest& prepared) const {
   const std::vector<TokenId>& continuation = *prepared.request.continuation;
   const SamplingParams& given = prepared.request.sampling;
   refuse_without_effect(prepared.request, "the scores of a continuation");
-  if (!pass_dependence_.empty())
-    refuse("continuation",
-           str("the engine cannot score it with the bits of the model's forward, because ", pass_dependence_),
-           "use `easydel score`");
   std::vector<TokenId>& prompt = prepared.scheduled.prompt = tokens_of(prepared.request.prompt);
   if (prompt.empty()) refuse("prompt", "has no tokens", "give at least one token, such as the tokenizer's BOS");
   if (continuation.empty()) refuse("continuation", "has no tokens");
@@ -287,9 +281,6 @@ void RequestPreparer::prepare_pooled(PreparedRequest& prepared) const {
   if (prepared.request.continuation)
     refuse("continuation", "a request gives a vector or scores a continuation, not both", "give one of them");
   if (!pooling_.refusal.empty()) throw UserError("pooled", "this model's texts cannot be pooled: " + pooling_.refusal);
-  if (!pooling_.only && !pass_dependence_.empty())
-    refuse("pooled", str("the engine cannot pool it with the bits of the model's forward, because ", pass_dependence_),
-           "use an engine that pools alone (EngineSetup::pools_only)");
   std::vector<TokenId>& prompt = prepared.scheduled.prompt = tokens_of(prepared.request.prompt);
   const auto size = int64_t(prompt.size());
   if (prompt.empty()) refuse("prompt", "has no tokens", "give at least one token");

@@ -9,7 +9,6 @@
 #include "easydel/esurge/step_engine_parts.h"
 #include "easydel/esurge/weight_sources.h"
 #include "easydel/models/model.h"
-#include "easydel/models/pass_dependence.h"
 
 namespace easydel::esurge {
 namespace {
@@ -75,8 +74,7 @@ std::shared_ptr<const RequestPreparer> StepEngine::Parts::make_preparer(
     std::shared_ptr<const text::Tokenizer> tokenizer) const {
   return std::make_shared<const RequestPreparer>(
       std::move(tokenizer), setup.config, options.max_model_len, runner.facts().vocabulary,
-      generation::generation_config(setup.model->folder()), setup.chat_template, models::pass_dependence(*setup.model),
-      pooling_of(setup, options, runner));
+      generation::generation_config(setup.model->folder()), setup.chat_template, pooling_of(setup, options, runner));
 }
 
 StepEngine::Parts::Parts(EngineSetup given)

@@ -12,10 +12,9 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/free_memory.h"
-#include "easydel/base/log.h"
 #include "easydel/generation/score_tree.h"
 #include "easydel/models/not_finite.h"
-#include "easydel/models/pass_dependence.h"
+#include "easydel/models/prefixes.h"
 #include "easydel/nn/cache.h"
 
 namespace easydel::generation {
@@ -70,7 +69,7 @@ class Scorer::Run {
       out_[i].each.resize(left_[i]);
       counts_.tokens += count_of(inputs_[i]);
       const bool too_long = alike > 0 && count_of(inputs_[i]) > alike;
-      if (options_.share && !scorer.alone_ && !too_long)
+      if (options_.share && !too_long)
         shared.push_back(i);
       else
         add_whole(i);
@@ -78,7 +77,7 @@ class Scorer::Run {
     counts_.requests += int64_t(requests.size());
     plan_shared(shared);
     const auto run_own = [&] {
-      run_whole(scorer.alone_ ? 1 : options_.pass_requests);
+      run_whole(options_.pass_requests);
       run_tree();
     };
     if (options_.exchange)
@@ -368,9 +367,6 @@ Scorer::Scorer(const models::Model& model, ScorerOptions options) : model_(model
   if (positions > 0 && options_.max_length > positions)
     refuse("max_length", str(options_.max_length, " is more than the model's ", positions, " positions"));
   max_length_ = options_.max_length > 0 ? options_.max_length : positions > 0 ? positions : default_length;
-  const std::string reason = models::pass_dependence(model);
-  alone_ = !reason.empty();
-  if (alone_) log::info("each request is scored alone, because ", reason);
 }
 
 std::string Scorer::problem_of(const ScoreRequest& request) const {

@@ -37,8 +37,7 @@ struct ScorerCounts {
 };
 
 // A log-probability has the bits of the trainer's forward over the request alone, whatever else is asked, however
-// passes are filled, and with sharing or without. The log says so if the model's arithmetic cannot keep that promise
-// for beginnings that are shared; then none are, and each request has a pass of its own.
+// passes are filled, and with sharing or without.
 class Scorer {
  public:
   // UserError: not a causal language model, or a max_length beyond the model's positions. The model must outlive it.
@@ -64,7 +63,6 @@ class Scorer {
   const models::Model& model_;
   ScorerOptions options_;
   int64_t max_length_;
-  bool alone_;  // each request has a pass of its own
   ScorerCounts counts_;
 };
 

@@ -260,7 +260,10 @@ struct AmxAttentionBackward {
               const F t = V::div(s, score.to_log2.part[0]);
               factor = _mm512_fnmadd_ps(t, t, factor);
             }
-            if (spec.slopes) {
+            if (spec.slopes && spec.rounded_slopes) {
+              const float place = widen(narrow(float(key + j + h))), of_head = widen(narrow(spec.slopes[rows.head]));
+              s = V::fma(V::set1(widen(narrow(of_head * place))), V::set1(spec.scale * Plain::log2_e), s);
+            } else if (spec.slopes) {
               const float off = float(key + j + h - (rows.sequence->past + rows.first + from));
               s = V::fma(V::abs(V::sub(V::set1(off), WideMath<V>::count().part[0])), slope, s);
             }

@@ -78,6 +78,7 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
             Heads k, Heads v, MutableHeads out, float* lse, AccumulationOrder order) {
   check(order == AccumulationOrder::fp32_chain || all_bf16(q.dtype, k.dtype, v.dtype), "attention: the order ",
         name(order), " is not for these numbers");
+  check(!spec.rounded_slopes || spec.softcap == 0, "attention: rounded slopes have no softcap");
   check(spec.kv_heads > 0 && spec.heads % spec.kv_heads == 0, "attention: ", spec.heads, " heads over ", spec.kv_heads,
         " kv heads");
   const bool coded = is_coded(k.dtype) || is_coded(v.dtype);

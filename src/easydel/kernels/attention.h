@@ -41,6 +41,9 @@ struct AttentionSpec {
   float softcap = 0;              // > 0: scores become softcap x tanh(score / softcap)
   const float* sinks = nullptr;   // [heads]: an additional score in each softmax whose weight multiplies no value
   const float* slopes = nullptr;  // [heads]: slope x distance is subtracted from each score, last (arXiv 2108.12409)
+  // Falcon's instead: slope x the key's position is added to q k before the scale; slope, position and their product
+  // are rounded to bf16. Without a softcap.
+  bool rounded_slopes = false;
 };
 
 // The scales of codes: [tokens, heads] by strides in floats; with pages [pages, page tokens, heads]. A NaN makes its

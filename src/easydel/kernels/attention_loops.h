@@ -84,17 +84,26 @@ struct AttentionLoops {
     }
   };
 
-  // The bias that ALiBi subtracts from the scores of one row.
+  // The bias that ALiBi subtracts from the scores of one row, or adds to them by key.
   struct Slope {
-    float slope = 0;  // in powers of two per position
+    float slope = 0;       // in powers of two per position; by key: rounded to bf16
+    float of_rounded = 0;  // by key: what makes powers of two of a rounded bias
     int64_t position = 0;
+    bool by_key = false;
 
     Slope() = default;
-    Slope(const AttentionSpec& spec, int64_t head, int64_t at)
-        : slope(spec.slopes ? spec.slopes[head] * log2_e : 0), position(at) {}
+    Slope(const AttentionSpec& spec, int64_t head, int64_t at) : position(at) {
+      if (!spec.slopes) return;
+      by_key = spec.rounded_slopes, of_rounded = spec.scale * log2_e;
+      slope = by_key ? widen(narrow(spec.slopes[head])) : spec.slopes[head] * log2_e;
+    }
     // Sixteen keys starting at `key`.
     W operator()(W score, int64_t key) const {
       if (slope == 0) return score;
+      if (by_key) {
+        const W place = Math::rounded(Math::count() + W::set(float(key)));
+        return Math::fma(Math::rounded(W::set(slope) * place), W::set(of_rounded), score);
+      }
       return Math::fma(Math::abs(Math::count() + W::set(float(key - position))), W::set(-slope), score);
     }
   };

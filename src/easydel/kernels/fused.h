@@ -58,7 +58,7 @@ void rotate(Executor& executor, Heads x, MutableHeads y, int64_t tokens, int64_t
 
 // ---- activations ----
 
-enum class Activation { silu, gelu, gelu_tanh, sigmoid, tanh };  // gelu: by the error function
+enum class Activation { silu, gelu, gelu_tanh, sigmoid, tanh, mish, exp };  // gelu: by the error function
 
 // y [rows, n] = act(gate) up (arXiv 2002.05202), or act(gate) if up.data is null.
 void activate(Executor& executor, Activation activation, Input gate, Input up, int64_t rows, int64_t n, Output y);

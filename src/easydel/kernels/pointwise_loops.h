@@ -76,6 +76,11 @@ struct PointwiseLoops {
       const W t = Math::tanh(x);
       return {t, one - t * t};
     }
+    if (activation == Activation::exp) {
+      const W e = Math::exp(x);
+      return {e, e};
+    }
+    if (activation == Activation::mish) return mish(x);
     if (activation == Activation::gelu) {
       const W below = Math::normal_below(x), density = W::set(0.398942280f) * Math::exp(W::set(-0.5f) * x * x);
       return {x * below, Math::fma(x, density, below)};
@@ -84,6 +89,19 @@ struct PointwiseLoops {
     const W t = Math::tanh(root * Math::fma(cubic * x * x, x, x)), below = Math::fma(half, t, half);
     const W inner = root * Math::fma(W::set(0.134145f) * x, x, one);
     return {x * below, Math::fma(half * x * (one - t * t), inner, below)};
+  }
+
+  // x tanh(log(1 + e^x)), arXiv 1908.08681. With e = e^-|x|, the hyperbolic tangent is t = n / d, where n = 1 + 2e and
+  // d = n + 2e^2 for x >= 0, else n = e (e + 2) and d = n + 2: nothing overflows, and nothing is cancelled.
+  static ValueAndSlope mish(W x) {
+    const W zero = W::zero(), one = W::set(1), two = W::set(2);
+    const W e = Math::exp(zero - Math::abs(x)), double_e = e + e;
+    const W n = Math::less(x, zero, Math::fma(e, e, double_e), one + double_e);
+    const W d = n + Math::less(x, zero, two, double_e * e);
+    const W t = n / d;
+    // The derivative is t + x (1 - t^2) / (1 + e^-x).
+    const W rest = W::set(4) * Math::less(x, zero, e, e * e) * (one + e) / (d * d);
+    return {x * t, Math::fma(x, rest, t)};
   }
 
   static void activate(Activation activation, Input gate, Input up, int64_t row, int64_t n, Output y) {

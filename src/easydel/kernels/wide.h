@@ -105,6 +105,9 @@ struct WideMath {
   static W round(W a) {
     return W::make([&](int i) { return V::round(a.part[i]); });
   }
+  static W rounded(W a) {  // to bf16; a has no NaN
+    return W::make([&](int i) { return V::rounded(a.part[i]); });
+  }
   static W copy_sign(W a, W sign) {
     return W::make([&](int i) { return V::copy_sign(a.part[i], sign.part[i]); });
   }

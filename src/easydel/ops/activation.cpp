@@ -31,6 +31,7 @@
 #include "easydel/kernels/fused.h"
 #include "easydel/ops/gated_gradients.h"
 #include "easydel/ops/gradient.h"
+#include "easydel/ops/softplus.h"
 #include "easydel/tensor/kernels.h"
 
 namespace easydel::ops {
@@ -67,8 +68,15 @@ constexpr std::pair<std::string_view, Activation> activation_names[] = {
     {"linear", Activation::identity},
 };
 
-// Works on any device. An element's last bit may depend on its place, because ATen computes the ends of its loops
-// differently.
+Tensor value(const Tensor& x, Activation kind);
+
+Tensor root_of_softplus(const Tensor& x) {
+  if (x.scalar_type() == at::kDouble) return at::softplus(x).sqrt();
+  return ops::softplus(x).sqrt().to(x.scalar_type());
+}
+
+// Works on any device. On a CPU the last bit of what has a kernel, too, would depend on an element's place here,
+// because ATen computes the ends of some loops differently.
 Tensor plain_value(const Tensor& x, Activation kind) {
   switch (kind) {
     case Activation::silu:
@@ -96,7 +104,7 @@ Tensor plain_value(const Tensor& x, Activation kind) {
     case Activation::laplace:
       return 0.5 * (1.0 + at::erf((x - laplace_mean) / (laplace_deviation * std::numbers::sqrt2)));
     case Activation::sqrt_softplus:
-      return at::softplus(x).sqrt();
+      return root_of_softplus(x);
     case Activation::identity:
       return x.clone();
     case Activation::gelu_clipped:  // computed from other kinds by value()
@@ -137,7 +145,7 @@ Tensor plain_derivative_times(const Tensor& gradient, const Tensor& x, Activatio
       return gradient * (-0.5 * from_mean.square()).exp() / (laplace_deviation * std::sqrt(2.0 * std::numbers::pi));
     }
     case Activation::sqrt_softplus:
-      return gradient * at::sigmoid(x) / (2.0 * at::softplus(x).sqrt());
+      return gradient * value(x, Activation::sigmoid) / (2.0 * root_of_softplus(x));
     case Activation::identity:
       return gradient;
     case Activation::gelu_clipped:  // computed from other kinds by derivative_times()
@@ -163,6 +171,8 @@ std::optional<kernels::Activation> kernel_of(Activation kind, const Tensors&... 
       return kernels::Activation::sigmoid;
     case Activation::tanh:
       return kernels::Activation::tanh;
+    case Activation::mish:
+      return kernels::Activation::mish;
     default:
       return std::nullopt;
   }

@@ -51,6 +51,7 @@ KernelShape shape_of(const AttentionNeed& need) {
   shape.spec.window = need.spec.window;
   shape.spec.chunk = need.spec.chunk;
   shape.spec.softcap = float(need.spec.softcap);
+  shape.spec.rounded_slopes = need.spec.slopes.defined() && need.spec.slopes_in_bf16;
   shape.key_scales = need.call.key_scales, shape.value_scales = need.call.value_scales;
   for (const AttentionRange& range : need.call.sequences) {
     kernels::AttentionSequence sequence;
@@ -150,7 +151,7 @@ std::optional<std::string> refused_by_kernel(const AttentionNeed& need) {
     return "works on a CPU in fp32 and bf16";
   if (spec.kind == AttentionKind::spans) return "knows no spans";
   if (spec.bias.defined()) return "knows no biases";
-  if (spec.slopes_in_bf16) return "rounds no slopes";
+  if (spec.slopes.defined() && spec.slopes_in_bf16 && spec.softcap > 0) return "rounds no slopes below a softcap";
   if (spec.slopes.defined() && spec.slopes.requires_grad()) return "gives slopes no gradient";
   if (spec.dropout > 0) return "has no dropout";
   if (need.call.masked.defined()) return "does not support key masks";

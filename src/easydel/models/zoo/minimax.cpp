@@ -1,10 +1,7 @@
 // MiniMax-01 (arXiv 2501.08313): lightning attention (a recurrence whose state decays at each token) in most layers,
 // softmax attention in the others, experts in all; the residual of a block is its normalized input.
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/exp.h>
-#include <ATen/ops/matmul.h>
-#include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <limits>
@@ -20,7 +17,8 @@ namespace {
 using nn::Pass;
 using nn::Scope;
 
-// Tables that checkpoints contain although they follow from the configuration.
+// Tables that checkpoints contain although they follow from the configuration. Only the slopes are read: the others are
+// what transformers computes blocks of tokens with, where here tokens follow one another.
 struct Decay {
   nn::Parameter slope, query, key, diagonal;  // [heads, 1, 1], twice [heads, block, 1], [1, heads, block, block]
 
@@ -53,7 +51,6 @@ class Lightning final : public nn::Layer {
   Lightning(const Scope& scope, const DecoderSpec& spec, int64_t block, int64_t layer)
       : heads_(spec.heads),
         head_dim_(spec.head_dim),
-        block_(block),
         layer_(layer),
         activation_(spec.activation),
         qkv_(scope / "qkv_proj", spec.hidden, 3 * heads_ * head_dim_, {.deviation = spec.deviation}),
@@ -64,42 +61,23 @@ class Lightning final : public nn::Layer {
 
   nn::LayerOutput forward(const Tensor& x, Pass& pass) const override {
     const nn::Stream& on = pass.stream();
-    Tensor all = ops::activate(qkv_(x, pass, "attn_qkv"), activation_);
-    if (on.masked.defined()) all = all * on.masked.logical_not().to(all.scalar_type()).unsqueeze(1);
-    all = all.view({x.size(0), heads_, 3 * head_dim_}).transpose(0, 1).to(at::kFloat);  // [heads, tokens, 3 head_dim]
-    std::vector<Tensor> parts;
-    const Tensor nothing = at::zeros({heads_, head_dim_, head_dim_}, all.options());
-    pass.stream().each_sequence(layer_, 0, nothing, [&](int64_t begin, int64_t end, const Tensor& before) {
-      Tensor running = before;
-      for (int64_t at = begin; at < end; at += block_)
-        parts.push_back(one_block(all.slice(1, at, std::min(at + block_, end)), running));
-      return running;
-    });
-    const Tensor mixed = at::cat(parts, 1).transpose(0, 1).reshape({x.size(0), heads_ * head_dim_}).to(x.scalar_type());
+    const int64_t tokens = x.size(0);
+    const Tensor all =
+        on.visible(ops::activate(qkv_(x, pass, "attn_qkv"), activation_)).view({tokens, heads_, 3 * head_dim_});
+    ops::RecurrenceTensors in;
+    in.q = all.narrow(2, 0, head_dim_), in.k = all.narrow(2, head_dim_, head_dim_);
+    in.v = all.narrow(2, 2 * head_dim_, head_dim_);
+    in.rate = -decay_.slope.value().view({1, heads_}).expand({tokens, heads_});
+    const Tensor mixed = on.recurrent(layer_, 0, {}, in).reshape({tokens, heads_ * head_dim_}).to(x.scalar_type());
     const Tensor gated = ops::activate(gate_(x, pass, "attn_gate"), ops::Activation::sigmoid) * norm_(mixed);
     return {output_(gated, pass, "attn_output"), {}};
   }
 
   nn::CacheLayer cache() const override { return {0, 0, 0, {{heads_, head_dim_, head_dim_}}}; }
-  double mixing_flops(int64_t) const override {
-    return 4.0 * double(heads_ * head_dim_) * (double(head_dim_) + double(block_) / 2);
-  }
+  double mixing_flops(int64_t) const override { return 6.0 * double(heads_ * head_dim_ * head_dim_); }
 
  private:
-  // [heads, n, 3 head_dim] -> [heads, n, head_dim]; `state` becomes the state after it.
-  Tensor one_block(const Tensor& qkv, Tensor& state) const {
-    const int64_t n = qkv.size(1);
-    const Tensor q = qkv.narrow(2, 0, head_dim_), k = qkv.narrow(2, head_dim_, head_dim_);
-    const Tensor v = qkv.narrow(2, 2 * head_dim_, head_dim_);
-    const Tensor diagonal = decay_.diagonal.value()[0].narrow(1, 0, n).narrow(2, 0, n);
-    const Tensor inside = at::matmul(at::matmul(q, k.transpose(1, 2)) * diagonal, v);
-    const Tensor before = at::matmul(q * decay_.query.value().narrow(1, 0, n), state);
-    const Tensor grown = at::matmul((k * decay_.key.value().narrow(1, block_ - n, n)).transpose(1, 2), v);
-    state = state * at::exp(-decay_.slope.value() * double(n)) + grown;
-    return inside + before;
-  }
-
-  int64_t heads_, head_dim_, block_, layer_;
+  int64_t heads_, head_dim_, layer_;
   ops::Activation activation_;
   nn::Linear qkv_, output_, gate_;
   nn::Norm norm_;

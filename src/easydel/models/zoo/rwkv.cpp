@@ -4,7 +4,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tensor.h>
 
 #include <cmath>
@@ -12,6 +11,7 @@
 #include "easydel/models/decoder_parts.h"
 #include "easydel/models/family.h"
 #include "easydel/models/recurrent_keys.h"
+#include "easydel/ops/exponential.h"
 
 namespace easydel::models::zoo::rwkv {
 namespace {
@@ -27,6 +27,8 @@ struct RwkvSpec {
 Initial mix(int64_t hidden, double power, double shift = 0.0) {
   return Initial::each([=](int64_t i, double) { return std::pow(double(i) / double(hidden), power) + shift; });
 }
+
+Tensor sigmoid(const Tensor& x) { return ops::activate(x, ops::Activation::sigmoid); }
 
 // The previous token; zero at the beginning of a sequence.
 Tensor before(const Tensor& x, int64_t layer, size_t state, nn::Pass& pass) {
@@ -92,20 +94,20 @@ class Block final : public nn::Layer {
     const Tensor last = before(x, layer_, 0, pass);
     const Tensor k = (*key_)(between(x, last, mix_key_), pass, "mixer_key").to(at::kFloat);
     const Tensor v = (*value_)(between(x, last, mix_value_), pass, "mixer_value").to(at::kFloat);
-    const Tensor r = at::sigmoid((*receptance_)(between(x, last, mix_receptance_), pass, "mixer_gate"));
-    const Tensor fall = -decay_.value().to(at::kFloat).exp().expand({tokens, channels});
+    const Tensor r = sigmoid((*receptance_)(between(x, last, mix_receptance_), pass, "mixer_gate"));
+    const Tensor fall = -ops::exponential(decay_.value().to(at::kFloat)).expand({tokens, channels});
     const Tensor bonus = k + first_.value().to(at::kFloat);
 
     // Sums of e^k v and e^k over the tokens before, scaled by e^-m with m the running maximum.
     const ops::RunningMaximum m = pass.stream().running_maximum(layer_, 3, fall, k);
-    const Tensor written = (k - m.after).exp(), kept = m.before + fall - m.after;
+    const Tensor written = ops::exponential(k - m.after), kept = m.before + fall - m.after;
     ops::RecurrenceTensors sums;
     sums.q = sums.k = at::ones({tokens, 1, 1}, k.options());
     sums.v = at::cat({written * v, written}, 1).unsqueeze(1);
     sums.by_column = at::cat({kept, kept}, 1).unsqueeze(1);
     const Tensor found = pass.stream().recurrent(layer_, 2, {.read_before = true}, sums).view({tokens, 2 * channels});
     const Tensor top = at::maximum(m.before, bonus);
-    const Tensor past = (m.before - top).exp(), now = (bonus - top).exp();
+    const Tensor past = ops::exponential(m.before - top), now = ops::exponential(bonus - top);
     const Tensor average =
         (past * found.narrow(1, 0, channels) + now * v) / (past * found.narrow(1, channels, channels) + now);
     return (*output_)(r * average.to(x.scalar_type()), pass, "mixer_output");
@@ -115,7 +117,7 @@ class Block final : public nn::Layer {
     const Tensor last = before(x, layer_, 1, pass);
     const Tensor key =
         ops::activate((*feed_key_)(between(x, last, feed_mix_key_), pass, "mlp_up"), ops::Activation::relu_squared);
-    const Tensor r = at::sigmoid((*feed_receptance_)(between(x, last, feed_mix_receptance_), pass, "mlp_gate"));
+    const Tensor r = sigmoid((*feed_receptance_)(between(x, last, feed_mix_receptance_), pass, "mlp_gate"));
     return r * (*feed_value_)(key, pass, "mlp_down");
   }
 

@@ -1,11 +1,8 @@
 // xLSTM (arXiv 2405.04517, 2503.13427): a matrix memory per head with exponential gates for writing and forgetting.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/log_sigmoid.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/sigmoid.h>
-#include <ATen/ops/tanh.h>
 
 #include <cmath>
 
@@ -13,7 +10,9 @@
 #include "easydel/models/family.h"
 #include "easydel/models/recurrent_keys.h"
 #include "easydel/nn/weight.h"
+#include "easydel/ops/exponential.h"
 #include "easydel/ops/norm.h"
+#include "easydel/ops/softplus.h"
 
 namespace easydel::models::zoo::xlstm {
 namespace {
@@ -76,23 +75,23 @@ class MatrixMemory final : public nn::Layer {
     }
     // Everything is scaled by exp(-m), with m the running maximum of the memory's exponents, so that no exponential
     // overflows.
-    const Tensor kept = at::log_sigmoid(keep);
+    const Tensor kept = -ops::softplus(-keep);
     const ops::RunningMaximum m = pass.stream().running_maximum(layer_, 1, kept, write);
     ops::RecurrenceTensors memory;
     memory.q = q.to(at::kFloat).view({tokens, heads, spec_.k_dim}) * (1.0 / std::sqrt(double(spec_.k_dim)));
-    memory.k = k.to(at::kFloat).view({tokens, heads, spec_.k_dim}) * (write - m.after).exp().unsqueeze(2);
+    memory.k = k.to(at::kFloat).view({tokens, heads, spec_.k_dim}) * ops::exponential(write - m.after).unsqueeze(2);
     // An additional column of ones next to the values sums the weights.
     const Tensor values = v.to(at::kFloat).view({tokens, heads, spec_.v_dim});
     memory.v = at::cat({values, at::ones({tokens, heads, 1}, values.options())}, 2);
     memory.rate = m.before + kept - m.after;
     const Tensor read = pass.stream().recurrent(layer_, 0, {}, memory);
     const Tensor weight =
-        at::maximum(read.narrow(2, spec_.v_dim, 1).abs(), (-m.after).exp().unsqueeze(2)) + spec_.epsilon;
+        at::maximum(read.narrow(2, spec_.v_dim, 1).abs(), ops::exponential(-m.after).unsqueeze(2)) + spec_.epsilon;
     const Tensor h = (read.narrow(2, 0, spec_.v_dim) / weight).to(x.scalar_type());
     Tensor y =
         ops::layer_norm(h, {}, {}, spec_.norm_epsilon).reshape({tokens, v_all}) * norm_.value().to(x.scalar_type());
     if (norm_bias_) y = y + norm_bias_.value().to(x.scalar_type());
-    return {out_(at::sigmoid(o) * y, pass, "mixer_output"), {}};
+    return {out_(ops::activate(o, ops::Activation::sigmoid) * y, pass, "mixer_output"), {}};
   }
 
   nn::CacheLayer cache() const override {
@@ -106,7 +105,7 @@ class MatrixMemory final : public nn::Layer {
     // fp32 [tokens, size], soft-capped
     Tensor operator()(const Tensor& x, double cap, nn::Pass& pass) const {
       const Tensor raw = weight.entry().weight->product(x, bias.value(), {}, pass).to(at::kFloat);
-      return cap * at::tanh(raw / cap);
+      return cap * ops::activate(raw / cap, ops::Activation::tanh);
     }
   };
 
