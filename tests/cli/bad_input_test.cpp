@@ -211,10 +211,6 @@ TEST_F(BadInput, NumberFormatsThatAreNotBuilt) {
   told("{kv_cache: {dtype: nf4}}",
        "34: quantization.kv_cache.quantization_method: a KV cache in nf4 is not built yet" + built);
   told("{kv_cache: {group_size: 32}}", "26: quantization.kv_cache.quantization_method: is missing" + built);
-  told("{kv_cache: {dtype: 8bit, group_size: 32}}",
-       "52: quantization.kv_cache.group_size: groups within a head are not built yet; each token and head has one "
-       "scale\n"
-       "    leave it out");
   told("{kv_cache: {dtype: 8bit, bits: 4}}",
        "46: quantization.kv_cache.bits: 8bit has 8 bits here, not 4\n    leave it out");
   told("{kv_cache: {dtype: a4q, bits: 8}}",

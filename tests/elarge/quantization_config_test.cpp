@@ -62,6 +62,7 @@ TEST(QuantizationConfig, KeepsTheCacheInCodes) {
   EXPECT_EQ(of("quantization_method: a4q, bits: 4"), nn::CacheFormat::int4_values);
   for (const char* const word : {"mxfp8", "nvfp8"})
     EXPECT_EQ(of(std::string("quantization_method: ") + word), nn::CacheFormat::e4m3);
+  EXPECT_EQ(of("quantization_method: 8bit, group_size: 32"), nn::CacheSetting(nn::CacheFormat::int8, 32));
 }
 
 }  // namespace

@@ -74,11 +74,19 @@ TEST(Context, RefusesWhatItMayNotShorten) {
       "prompt: a prompt of 95 tokens and an answer do not fit into a context of 100, of which 10 are reserved for "
       "the answer\n    shorten the prompt, lower max_tokens, or allow esurge.auto_truncate_prompt and "
       "esurge.auto_cap_new_tokens");
+  const std::string allow =
+      "\n    shorten the prompt, lower max_tokens, or allow esurge.auto_truncate_prompt and esurge.auto_cap_new_tokens";
   config.auto_cap_new_tokens = false;
-  EXPECT_THROW(fit(85, 40, config), UserError);
+  EXPECT_EQ(refusal([&] { fit(85, 40, config); }),
+            "prompt: a prompt of 85 tokens and an answer of up to 40 do not fit into a context of 100, of which 10 are "
+            "reserved for the answer" +
+                allow);
   config.auto_truncate_prompt = true;
   EXPECT_EQ(fit(85, 40, config).tokens.size(), 60u);
-  EXPECT_THROW(fit(85, 400, config), UserError);
+  EXPECT_EQ(refusal([&] { fit(85, 400, config); }),
+            "prompt: a prompt of 85 tokens and an answer of up to 400 do not fit into a context of 100, of which 10 "
+            "are reserved for the answer" +
+                allow);
   config.reserve_tokens = 100;
   EXPECT_EQ(refusal([&] { fit(5, 5, config); }),
             "esurge.reserve_tokens: 100 tokens of a context of 100 leave none for a prompt\n"

@@ -157,9 +157,25 @@ TEST_P(AdaptersOfAnEngine, RefuseWhatIsNotTheirsAndChangeNothing) {
   EXPECT_EQ(test::refusal([&] { engine.generate(request); }),
             "adapter: 'one' is not loaded\n    load it, or leave the key out");
   engine.load_adapter("one", work_ / "one");
-  EXPECT_THROW(engine.load_adapter("one", work_ / "other"), UserError) << "the name is there";
-  EXPECT_THROW(engine.load_adapter("two", work_ / "nothing"), UserError);
-  EXPECT_THROW(engine.unload_adapter("two"), UserError);
+  EXPECT_EQ(test::refusal([&] { engine.load_adapter("one", work_ / "other"); }),
+            "adapters.one: an adapter of this name is loaded already\n    replace or remove it, or give another name");
+  EXPECT_EQ(
+      test::replaced(test::refusal([&] { engine.load_adapter("two", work_ / "nothing"); }), work_.path().string(), "W"),
+      "W/nothing: has no adapter_config.json\n    give a folder that PEFT or easydel saved an adapter in");
+  EXPECT_EQ(test::refusal([&] { engine.unload_adapter("two"); }),
+            "adapters.two: no adapter of this name is loaded\n    known: one");
+  // Of another model: its layers have other shapes.
+  models::AdapterOptions options;
+  config::read(parse_yaml("{r: 3, init: random}"), options.config, "lora").throw_if_any();
+  models::LoadOptions foreign;
+  foreign.adapters = {options};
+  const auto made = models::load_model(test::test_data("hf_goldens/llama"), foreign);
+  models::save_adapter(*made, *made->adapters().front(), work_ / "foreign", "base");
+  EXPECT_EQ(
+      test::replaced(test::refusal([&] { engine.load_adapter("two", work_ / "foreign"); }), work_.path().string(), "W"),
+      "W/foreign/adapter_model.safetensors: base_model.model.model.layers.0.self_attn.o_proj.lora_A.weight is [3, 32]; "
+      "the "
+      "model needs [3, 64], and 41 more\n    the adapter was made for another model or with another configuration");
   ASSERT_EQ(engine.adapters().size(), 1u);
   EXPECT_EQ(engine.adapters()[0].name, "one");
   EXPECT_EQ(engine.adapters()[0].r, 3);

@@ -200,7 +200,9 @@ TEST(Engine, EndsTheRequestWhosePassFailsAndNoOther) {
   }
   while (engine.step()) {
   }
-  EXPECT_EQ(outputs[1].error, "std::bad_alloc");
+  EXPECT_EQ(outputs[1].error,
+            "model: no memory is left to compute this request\n"
+            "    shorten its prompt, or lower esurge.hbm_utilization or esurge.max_num_batched_tokens");
   EXPECT_EQ(outputs[1].outputs.at(0).finish_reason, FinishReason::error);
   for (const size_t i : {0, 2}) {
     EXPECT_EQ(outputs[i].error, "");

@@ -144,7 +144,9 @@ TEST(OverlappedSteps, LoseOnlyTheRequestOfAPassThatFails) {
     throw std::bad_alloc();
   };
   run(engine);
-  EXPECT_EQ(errors[0], "std::bad_alloc");
+  EXPECT_EQ(errors[0],
+            "model: no memory is left to compute this request\n"
+            "    shorten its prompt, or lower esurge.hbm_utilization or esurge.max_num_batched_tokens");
   EXPECT_EQ(errors[1], "");
   StepEngine alone(setup(story(), true));
   std::string right;

@@ -220,7 +220,8 @@ TEST(PooledRequests, AreRefusedWithOneClearError) {
   EXPECT_EQ(engine.requests(), 0);
   // A model that sees both sides is no engine that generates.
   setup.pools_only = false;
-  EXPECT_THROW(StepEngine{setup}, UserError);
+  EXPECT_EQ(test::refusal([&] { StepEngine{setup}; }),
+            "model: it attends to both sides, so it cannot generate text\n    use a causal language model");
 }
 
 // The hidden states of one text are no numbers.

@@ -95,6 +95,12 @@ TEST(PreparedRequest, RefusesWhatTheModelDoesNotHave) {
             "allowed_token_ids: has the token id 512; the model's vocabulary has 512" + own);
   EXPECT_EQ(problem(R"({"prompt": "a", "sampling": {"stop_token_ids": [512]}})"),
             "stop_token_ids: has the token id 512; the model's vocabulary has 512" + own);
+  const RequestPreparer without_tokenizer(nullptr, {}, context, vocabulary, {}, std::nullopt, "");
+  EXPECT_EQ(test::refusal([&] {
+              without_tokenizer.prepare(read_request(
+                  parse_json(R"({"prompt": [5], "sampling": {"bad_words": ["a"], "detokenize": false}})")));
+            }),
+            "bad_words: the engine has no tokenizer\n    give bad_words_ids in extra_args");
   EXPECT_EQ(problem(R"({"messages": [{"role": "user", "content": "a"}]})"),
             "messages: the model has no chat template\n    give a prompt, or model.chat_template");
   EXPECT_EQ(problem(R"({"prompt": "a", "sampling": {"extra_args": {"output_logits": true}}})"),

@@ -27,7 +27,7 @@ class Random {
 struct Subject {
   std::string name, folder, dtype;
   bool coded = false;  // linear layers in a8bit
-  nn::CacheFormat cache = nn::CacheFormat::automatic;
+  nn::CacheSetting cache = {};
   int64_t longest = 200;        // tokens of a sequence
   int64_t schedules = 5;        // of a run that asks for no other number
   std::string activation = {};  // instead of the model's own

@@ -43,7 +43,10 @@ std::vector<Subject> coded_cache_subjects() {
   using enum nn::CacheFormat;
   return {{"story_int8", "models/stories260K-hf", "bf16", false, int8},
           {"story_int4_values", "models/stories260K-hf", "bf16", false, int4_values},
-          {"gemma3_int4_values", "hf_goldens/gemma3_text", "fp32", false, int4_values}};
+          {"gemma3_int4_values", "hf_goldens/gemma3_text", "fp32", false, int4_values},
+          {"story_int8_groups", "models/stories260K-hf", "bf16", false, {int8, 4}},
+          {"deepseek_v3_int8", "hf_goldens/deepseek_v3", "bf16", false, int8},
+          {"deepseek_v3_fp8", "hf_goldens/deepseek_v3", "fp32", false, e4m3}};
 }
 
 std::string bits_of(const RequestOutput& output) {

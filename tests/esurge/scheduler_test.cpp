@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "easydel/base/log.h"
 #include "esurge/fake_engine.h"
 #include "support/data.h"
 
@@ -178,8 +179,14 @@ Limits tight(int64_t pages, SchedulingPolicy policy = SchedulingPolicy::fcfs) {
 
 TEST(Scheduler, PreemptsTheLatestAndComputesOnlyAgainWhatWasEvicted) {
   Engine engine(tight(8));
+  std::vector<std::string> lines;
+  log::set_sink([&](log::Level, std::string_view line) { lines.emplace_back(line); });
   const RequestId a = engine.add(request_of(prompt(8, 1), 13)), b = engine.add(request_of(prompt(8, 2), 13));
   engine.run();
+  log::set_sink({});
+  EXPECT_EQ(lines,
+            std::vector<std::string>{"esurge: request 2 is preempted for the 1st time: 16 computed tokens, 16 of "
+                                     "them in the prefix index"});
   EXPECT_EQ(engine.answer(a).end.preemptions, 0);
   EXPECT_GE(engine.answer(b).end.preemptions, 1);
   EXPECT_EQ(engine.answer(b).tokens, engine.model.answer(engine.asked[b], 0));

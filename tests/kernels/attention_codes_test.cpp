@@ -12,28 +12,30 @@ using namespace testing;
 struct Format {
   DType codes;  // int4: of the values; keys are int8 then
   AccumulationOrder order;
+  bool grouped = false;  // groups of a vector have scales of their own
 };
 class CodedAttention : public ::testing::TestWithParam<Format> {};
 
 std::string text_of(const ::testing::TestParamInfo<Format>& format) {
-  return name_of(format.param.codes) + "_" + std::string(name(format.param.order));
+  return name_of(format.param.codes) + (format.param.grouped ? "_groups_" : "_") +
+         std::string(name(format.param.order));
 }
-INSTANTIATE_TEST_SUITE_P(Formats, CodedAttention,
-                         ::testing::Values(Format{DType::i8, AccumulationOrder::fp32_chain},
-                                           Format{DType::i8, AccumulationOrder::bf16_pairs},
-                                           Format{DType::i8, AccumulationOrder::bf16_tile},
-                                           Format{DType::i4, AccumulationOrder::fp32_chain},
-                                           Format{DType::i4, AccumulationOrder::bf16_pairs},
-                                           Format{DType::i4, AccumulationOrder::bf16_tile},
-                                           Format{DType::e4m3, AccumulationOrder::fp32_chain},
-                                           Format{DType::e4m3, AccumulationOrder::bf16_pairs},
-                                           Format{DType::e4m3, AccumulationOrder::bf16_tile}),
-                         text_of);
+std::vector<Format> formats() {
+  std::vector<Format> all;
+  for (const bool grouped : {false, true})
+    for (const DType codes : {DType::i8, DType::i4, DType::e4m3})
+      for (const AccumulationOrder order :
+           {AccumulationOrder::fp32_chain, AccumulationOrder::bf16_pairs, AccumulationOrder::bf16_tile})
+        all.push_back({codes, order, grouped});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Formats, CodedAttention, ::testing::ValuesIn(formats()), text_of);
 
 // Keys and values as codes in pages; queries in the dtype of the order. `k` and `v` become the decoded ones.
 struct CodedProblem : Problem {
   DType codes = CodedAttention::GetParam().codes;
   AccumulationOrder order = CodedAttention::GetParam().order;
+  bool grouped = CodedAttention::GetParam().grouped;
   std::vector<bf16> short_q;
   CodedRows coded_k, coded_v;
 
@@ -44,9 +46,18 @@ struct CodedProblem : Problem {
   bool in_bf16() const { return order != AccumulationOrder::fp32_chain; }
   void make_codes() {
     if (in_bf16()) short_q = narrowed(q), q = widened(short_q), k = widened(narrowed(k)), v = widened(narrowed(v));
-    coded_k = encoded(k, spec.kv_heads, spec.head_dim, codes == DType::i4 ? DType::i8 : codes);
-    coded_v = encoded(v, spec.kv_heads, spec.v_dim, codes);
+    coded_k = encoded(k, spec.kv_heads, spec.head_dim, codes == DType::i4 ? DType::i8 : codes, serial_executor(),
+                      groups_of(spec.head_dim));
+    coded_v = encoded(v, spec.kv_heads, spec.v_dim, codes, serial_executor(), groups_of(spec.v_dim));
     k = coded_k.decoded(), v = coded_v.decoded();
+    if (grouped && in_bf16()) k = widened(narrowed(k)), v = widened(narrowed(v));
+  }
+  // As few equal groups as there can be: of 1 to 64 codes, in whole vectors or not.
+  int64_t groups_of(int64_t dim) const {
+    if (!grouped) return 1;
+    for (int64_t groups = 2; groups < dim; ++groups)
+      if (dim % groups == 0) return groups;
+    return dim;
   }
   Attended attended(Executor& executor) const {
     Attended a{std::vector<float>(size_t(tokens * spec.heads * spec.v_dim), 99.0f),
@@ -63,25 +74,27 @@ struct CodedProblem : Problem {
   }
 };
 
-// What the kernel reads of codes: int8 makes codes of the query, too.
+// What the kernel reads of codes: int8 makes codes of the query, too. Groups have elements of the queries' dtype.
 struct CodedRowsOfContract {
   const CodedProblem& p;
   AccumulationOrder order = p.order;
 
   float query(std::vector<float>& q) const {
-    if (!is_whole(p.codes)) return 1;
+    if (!is_whole(p.codes) || p.grouped) return 1;
     float size = 0;
     for (const float x : q) size = std::max(size, std::fabs(x));
     for (float& x : q) x = std::clamp(std::nearbyint(x * (127 / size)), -127.0f, 127.0f);
     return size / 127;
   }
-  float key(int64_t row, int64_t d) const { return p.coded_k.code(row, d); }
-  float value(int64_t row, int64_t d) const { return p.coded_v.code(row, d); }
+  float key(int64_t row, int64_t d) const { return p.grouped ? PlainRows{p}.key(row, d) : p.coded_k.code(row, d); }
+  float value(int64_t row, int64_t d) const { return p.grouped ? PlainRows{p}.value(row, d) : p.coded_v.code(row, d); }
   float scaled_score(float x, int64_t row, float query_scale) const {
+    if (p.grouped) return x;
     return x * p.coded_k.scales[size_t(row)] * query_scale;
   }
   // Scales can make denormals, which the orders of bf16 do not add.
   float scaled_weight(float x, int64_t row) const {
+    if (p.grouped) return x;
     const float scaled = x * p.coded_v.scales[size_t(row)];
     return p.in_bf16() && scaled < 0x1p-126f ? 0 : scaled;
   }
@@ -101,7 +114,7 @@ TEST_P(CodedAttention, IsNearTheExactOneForEverySpec) {
     const CodedProblem p(spec, {1, 5, 0, 130, 17}, 5);
     const Exact e = exact(p);
     const Attended a = p.attended(pool_of_two());
-    const double most = is_whole(p.codes) ? 6e-2 : p.in_bf16() ? 2e-2 : 1e-4;
+    const double most = is_whole(p.codes) && !p.grouped ? 6e-2 : p.in_bf16() ? 2e-2 : 1e-4;
     for (size_t i = 0; i < a.out.size(); ++i) ASSERT_NEAR(a.out[i], e.out[i], most) << text(spec) << " at " << i;
   }
 }
@@ -169,7 +182,8 @@ TEST_P(CodedAttention, NeverMultipliesWhatARowCannotSee) {
     for (const int64_t strange : {10, 64, 127, 150})
       for (const bool in_values : {false, true}) {
         CodedProblem with = clean;
-        (in_values ? with.coded_v : with.coded_k).scales[size_t(strange)] = NAN;
+        CodedRows& rows = in_values ? with.coded_v : with.coded_k;
+        rows.scales[size_t(strange * rows.groups)] = NAN;
         on_every_isa([&] {
           const Attended a = with.attended(serial_executor());
           for (int64_t t = 0; t < 200; ++t) {
@@ -199,6 +213,24 @@ TEST_P(CodedAttention, NeedsScalesAndCodesOfOneType) {
   EXPECT_THROW(attends(), Bug);
   k = own_k, k.scales = {};
   EXPECT_THROW(attends(), Bug);
+  k = own_k, k.scales.groups = 3;
+  EXPECT_THROW(attends(), Bug);
+}
+
+// The sums of int8 keys would no longer be exact.
+TEST(CodedAttentionKeys, OfMoreThan1024DimensionsNeedGroups) {
+  const std::vector<float> keys(2 * 1040, 1.0f);
+  std::vector<float> out(2 * 16);
+  const AttentionSpec spec = spec_of(1, 1, 1040, 16);
+  const AttentionSequence all{.queries = 2, .keys = 2};
+  const CodedRows v = encoded(std::vector<float>(2 * 16, 3.0f), 1, 16, DType::i8);
+  const auto attends = [&](const CodedRows& k) {
+    attend(serial_executor(), spec, {&all, 1}, heads_of(keys, 1, 1040), k.all(0), v.all(0), heads_of(out, 1, 16),
+           nullptr);
+  };
+  EXPECT_THROW(attends(encoded(keys, 1, 1040, DType::i8)), Bug);
+  attends(encoded(keys, 1, 1040, DType::i8, serial_executor(), 2));
+  for (const float x : out) EXPECT_FLOAT_EQ(x, 3.0f);
 }
 
 TEST(CodedAttentionOrder, IsThatOfTheQueries) {

@@ -76,6 +76,21 @@ TEST_P(CodesOf, OfOneValueZerosAndDenormalsAreFinite) {
   EXPECT_EQ(greatest.code(0, 1), 0.0f);
 }
 
+// Of whole vectors and of others, and of two heads.
+TEST_P(CodesOf, GroupsAreThoseOfEachGroupAlone) {
+  for (const int64_t size : {1, 5, 12, 16, 40, 64}) {
+    constexpr int64_t groups = 3;
+    const std::vector<float> rows = normal(4 * groups * size, 9, 3);
+    std::vector<float> expected;
+    for (auto group = rows.begin(); group != rows.end(); group += size)
+      for (const float x : of_row({group, group + size}).decoded()) expected.push_back(x);
+    on_every_isa([&] {
+      const CodedRows coded = encoded(rows, 2, groups * size, codes(), serial_executor(), groups);
+      EXPECT_TRUE(same_bits(coded.decoded(), expected)) << size;
+    });
+  }
+}
+
 TEST_P(CodesOf, KeepANaNToItsRow) {
   for (const float strange : {NAN, -NAN, INFINITY, -INFINITY}) {
     std::vector<float> rows = normal(4 * 20, 3);

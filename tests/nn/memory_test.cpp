@@ -184,9 +184,14 @@ std::vector<Tensor> decoded(Cache& cache, int64_t slot) {
 
 // Sharing, copying on write and growing move codes together with their scales.
 TEST(Memory, KeepsCodesWithTheirScales) {
-  for (const at::ScalarType type : {at::kChar, at::kByte, at::kFloat8_e4m3fn}) {
+  for (const auto& [type, group_size] : {std::pair(at::kChar, 0),
+                                         {at::kByte, 0},
+                                         {at::kFloat8_e4m3fn, 0},
+                                         {at::kChar, 2},
+                                         {at::kByte, 2},
+                                         {at::kFloat8_e4m3fn, 2}}) {
     CacheShape coded = shape();
-    coded.type = type;
+    coded.type = type, coded.group_size = group_size;
     const double step = type == at::kFloat8_e4m3fn ? 1.0 / 16 : 1.0 / 254;
     const double value_step = type == at::kByte ? 1.0 / 14 : step;
     Cache cache(coded, 3, 4, page_tokens), other(coded, 1, 64, page_tokens);
@@ -226,11 +231,22 @@ TEST(Memory, PlacesTheArraysOfAPage) {
   PageLayout::copy(pages, 1, 2, 4);
   EXPECT_EQ(pages[0].value_scales[2][1][3].item<float>(), 2.0f);
   EXPECT_FALSE(second.views(at::zeros({1, second.page_bytes()}, at::kByte))[0].keys.defined());
+  // Groups of 2: scales [2][4][2 or 3] take 256 bytes, too.
+  coded.group_size = 2;
+  const PageLayout grouped(coded, page_tokens, both);
+  EXPECT_EQ(grouped.page_bytes(), layout.page_bytes());
+  const std::vector<LayerPages> of_groups = grouped.views(storage);
+  EXPECT_EQ(of_groups[0].key_scales.sizes(), at::IntArrayRef({3, 2, page_tokens, k_dim / 2}));
+  EXPECT_EQ(of_groups[0].value_scales.sizes(), at::IntArrayRef({3, 2, page_tokens, v_dim / 2}));
+  // A layer whose parts share no scales has groups of its own.
+  coded.group_size = 0, coded.layers[1].key_group = 1;
+  EXPECT_EQ(PageLayout(coded, page_tokens, both).views(storage)[1].key_scales.sizes(),
+            at::IntArrayRef({3, 2, page_tokens, k_dim}));
 }
 
 TEST(Memory, RefusesCodesThatAModelCannotKeep) {
   const auto told = [](const std::vector<CacheLayer>& layers, at::Device device = at::kCPU,
-                       CacheFormat format = CacheFormat::int8) {
+                       const CacheSetting& format = CacheFormat::int8) {
     try {
       check_cache_format(format, layers, device);
       return std::string();
@@ -242,9 +258,20 @@ TEST(Memory, RefusesCodesThatAModelCannotKeep) {
   EXPECT_EQ(told({{0, 0, 0, {{4}}}}),
             "quantization.kv_cache: this model keeps no keys and values, only recurrent states, which stay fp32\n"
             "    leave it out");
-  EXPECT_EQ(told({{1, 576, 0, {}}}),
-            "quantization.kv_cache: multi-head latent attention keeps one short vector per token instead of keys and "
-            "values, and codes of it are not built yet\n    leave it out; this cache is small already");
+  const CacheLayer latent{.kv_heads = 1, .k_dim = 576, .key_group = 64};
+  EXPECT_EQ(told({latent}), "");
+  EXPECT_EQ(told({latent}, at::kCPU, CacheFormat::e4m3), "");
+  EXPECT_EQ(told({latent}, at::kCPU, CacheFormat::int4_values),
+            "quantization.kv_cache: multi-head latent attention keeps no values that could have four bits\n"
+            "    choose 8bit");
+  EXPECT_EQ(told({{2, 96, 48, {}}, {2, 64, 64, {}}}, at::kCPU, {CacheFormat::int8, 16}), "");
+  EXPECT_EQ(told({{2, 96, 48, {}}, {2, 64, 64, {}}}, at::kCPU, {CacheFormat::int8, 32}),
+            "quantization.kv_cache.group_size: groups of 32 do not divide the vectors that this model keeps of a token "
+            "and head\n    a divisor of 16 works, for example 16");
+  EXPECT_EQ(told({latent}, at::kCPU, {CacheFormat::e4m3, 96}),
+            "quantization.kv_cache.group_size: groups of 96 do not divide the vectors that this model keeps of a token "
+            "and head\n    a divisor of 64 works, for example 64");
+  EXPECT_EQ(told({{1, 1056, 1056, {}}}, at::kCPU, {CacheFormat::int8, 32}), "");
   EXPECT_EQ(told({{1, 1056, 1056, {}}}),
             "quantization.kv_cache: heads of 1056 dimensions are not built yet\n    leave it out");
   EXPECT_EQ(told({{2, 64, 64, {}}}, at::kCUDA),

@@ -59,6 +59,21 @@ TEST(ProbeEngine, ScoresAContinuation) {
   EXPECT_EQ(found[0].find("prompt_tokens")->as_int(), 5);
 }
 
+TEST(ProbeEngine, SaysWhatTheContextMadeShorter) {
+  const auto found = answers(
+      {"esurge.max_model_len=8"},
+      {R"({"prompt_token_ids": [1, 403, 407], "sampling": {"max_tokens": 5, "temperature": 0}})",
+       R"({"prompt_token_ids": [1, 403, 407], "sampling": {"max_tokens": 9, "temperature": 0}})",
+       R"({"prompt_token_ids": [1, 403, 407, 5, 6, 7, 8, 9, 10], "sampling": {"max_tokens": 2, "temperature": 0}})"});
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_FALSE(found[0].find("truncated_tokens") || found[0].find("capped_tokens"));
+  EXPECT_EQ(found[1].find("capped_tokens")->as_int(), 4);
+  EXPECT_EQ(found[1].find("outputs")->items[0].find("token_ids")->items.size(), 5u);
+  EXPECT_EQ(found[2].find("truncated_tokens")->as_int(), 3);
+  EXPECT_EQ(found[2].find("prompt_tokens")->as_int(), 6);
+  EXPECT_FALSE(found[2].find("capped_tokens"));
+}
+
 TEST(ProbeEngine, AnswersEveryLineThatItCannotServeWithAnError) {
   const auto found = answers({}, {"{", R"({"sampling": {}})", R"({"prompt": "Tom", "arrive": -1})",
                                   R"({"prompt": "Tom", "sampling": {"max_tokens": 100}, "abort": 2})"});
@@ -72,10 +87,13 @@ TEST(ProbeEngine, GivesTheSameBitsOverCodesOfKeysAndValues) {
       R"({"prompt": "Once upon a time", "sampling": {"max_tokens": 12, "temperature": 0}})",
       R"({"prompt": "Once upon a time, there was", "sampling": {"max_tokens": 9, "n": 2, "seed": 3}, "arrive": 20})",
       R"({"prompt_token_ids": [1, 403, 407], "sampling": {"max_tokens": 7, "seed": 5, "logprobs": 2}, "arrive": 2})"};
-  for (const std::string method : {"8bit", "a4q", "mxfp8"}) {
-    const std::string format = "quantization.kv_cache.quantization_method=" + method;
-    const auto wide = answers({format}, lines);
-    const auto narrow = answers({format, "esurge.page_size=3", "esurge.max_num_batched_tokens=4"}, lines, 14);
+  for (const std::string method : {"8bit", "a4q", "mxfp8", "8bit in groups"}) {
+    std::vector<std::string> format = {"quantization.kv_cache.quantization_method=" +
+                                       method.substr(0, method.find(' '))};
+    if (method.ends_with("groups")) format.push_back("quantization.kv_cache.group_size=4");
+    const auto wide = answers(format, lines);
+    format.insert(format.end(), {"esurge.page_size=3", "esurge.max_num_batched_tokens=4"});
+    const auto narrow = answers(format, lines, 14);
     ASSERT_EQ(wide.size(), lines.size());
     ASSERT_EQ(narrow.size(), lines.size());
     for (size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(outputs(wide[i]), outputs(narrow[i])) << method;

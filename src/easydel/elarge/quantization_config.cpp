@@ -41,7 +41,7 @@ std::optional<WeightFormat> QuantizationConfig::weight_format() const {
   return out;
 }
 
-nn::CacheFormat QuantizationConfig::cache_format(std::optional<models::DTypeSetting> plain) const {
+nn::CacheSetting QuantizationConfig::cache_format(std::optional<models::DTypeSetting> plain) const {
   using models::DTypeSetting;
   using enum QuantizationMethod;
   if (!kv_cache) {
@@ -67,17 +67,16 @@ nn::CacheFormat QuantizationConfig::cache_format(std::optional<models::DTypeSett
                built);
   if (part.runtime_dtype && *part.runtime_dtype != method_of_cache)
     refuse_key("runtime_dtype", "reading the cache in a format other than its own is not built yet", "leave it out");
-  if (part.group_size)
-    refuse_key("group_size", "groups within a head are not built yet; each token and head has one scale",
-               "leave it out");
   if (part.bits && *part.bits != bits)
     refuse_key("bits", str(config::word_of(method_of_cache), " has ", bits, " bits here, not ", *part.bits),
                "leave it out");
   if (part.double_quant) refuse_key("double_quant", "has no effect on the KV cache", "leave it out");
   if (part.simulate) refuse_key("simulate", "a simulated KV cache is not built yet", "leave it out");
   if (part.pattern) refuse_key("pattern", "has no effect on the KV cache: all layers share the format", "leave it out");
-  if (method_of_cache == a4q) return nn::CacheFormat::int4_values;
-  return whole ? nn::CacheFormat::int8 : nn::CacheFormat::e4m3;
+  return {method_of_cache == a4q ? nn::CacheFormat::int4_values
+          : whole                ? nn::CacheFormat::int8
+                                 : nn::CacheFormat::e4m3,
+          part.group_size.value_or(0)};
 }
 
 }  // namespace easydel::elarge

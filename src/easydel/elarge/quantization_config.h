@@ -112,9 +112,9 @@ struct QuantizationConfig {
         field<&C::platform>("Kernel implementation.", no_effect("kernels are chosen for the machine")),
         field<&C::kv_cache>(
             "Format of the KV cache: 8bit, a8bit and a8q keep int8 codes, a4q int8 keys and int4 values, mxfp8 and "
-            "nvfp8 "
-            "fp8 codes (e4m3), each with one scale per token and head. Takes about half the memory of bf16, a4q about "
-            "0.4 of it, and long texts generate faster with int8 and a4q; costs a little precision. Null: kvdtype."),
+            "nvfp8 fp8 codes (e4m3), each with one scale per token and head, or per group_size values of a head. Takes "
+            "about half the memory of bf16, a4q about 0.4 of it, and long texts generate faster with int8 and a4q "
+            "without group_size; costs a little precision. Null: kvdtype."),
         field<&C::model>("Format of the weights."),
         field<&C::apply_quantization>("Quantize the weights; null: if `model` is given.", alias("quantize_tensors")),
         field<&C::method>("Shorthand for the format of the weights."),
@@ -133,7 +133,7 @@ struct QuantizationConfig {
   // nullopt: the weights are not quantized. Throws UserError for a setting that is wrong or not built.
   std::optional<WeightFormat> weight_format() const;
   // Of keys and values: that of kv_cache, else `plain` (base_config.values.kvdtype). The same errors.
-  nn::CacheFormat cache_format(std::optional<models::DTypeSetting> plain) const;
+  nn::CacheSetting cache_format(std::optional<models::DTypeSetting> plain) const;
 };
 
 }  // namespace easydel::elarge

@@ -129,13 +129,17 @@ struct Engine::Parts {
 
 void Engine::Parts::run_steps(int threads) {
   tensor::set_threads(threads);
+  constexpr double longest_wait = 3600;  // far greater ones do not fit into the clock's type
   const std::optional<double> reset = steps.info().options.scheduler.idle_reset_seconds;
   while (true) {
+    // Requests may wait although nothing runs: for resume().
+    std::optional<double> seconds = steps.seconds_to_deadline();
+    if (reset) seconds = std::min(seconds.value_or(*reset), *reset);
     {
       std::unique_lock lock(mutex);
       const auto ready = [&] { return due || stopping; };
-      if (reset)
-        changed.wait_for(lock, std::chrono::duration<double>(*reset), ready);
+      if (seconds)
+        changed.wait_for(lock, std::chrono::duration<double>(std::min(*seconds, longest_wait)), ready);
       else
         changed.wait(lock, ready);
       if (stopping && !due) return;
@@ -234,7 +238,10 @@ void Engine::abort(RequestId id) {
   parts_->wake();
 }
 
-void Engine::pause() { parts_->steps.pause(); }
+void Engine::pause() {
+  parts_->steps.pause();
+  parts_->wake();  // the system gets destroyed pages back in the next step, also if nobody asks for anything
+}
 
 void Engine::resume() {
   parts_->steps.resume();

@@ -231,7 +231,7 @@ void StepEngine::Parts::run(Step& step) {
     step.failed = true;
     if (has_lost_ranks()) return;
     if (plan.entries.size() > 1) return run_one_by_one(step);
-    for (const auto& request : step.requests) fail(*request, error.what());
+    for (const auto& request : step.requests) fail(*request, failure_text(error));
   }
 }
 

@@ -1,12 +1,23 @@
 // What becomes of the sequences of a pass that failed.
 #include <algorithm>
 #include <limits>
+#include <new>
+#include <string_view>
 #include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/esurge/step_engine_parts.h"
 
 namespace easydel::esurge {
+
+std::string failure_text(const std::exception& error) {
+  const std::string_view text = error.what();
+  // The second one is what the tensor library's own allocator says.
+  if (!dynamic_cast<const std::bad_alloc*>(&error) && text.find("can't allocate memory") == text.npos)
+    return std::string(text);
+  return "model: no memory is left to compute this request\n"
+         "    shorten its prompt, or lower esurge.hbm_utilization or esurge.max_num_batched_tokens";
+}
 
 void StepEngine::Parts::run_one_by_one(Step& step) {
   const bool states = options.layout.state_group() >= 0;
@@ -15,7 +26,7 @@ void StepEngine::Parts::run_one_by_one(Step& step) {
       states ? run_from_its_beginning(step, i) : run_entries(step, i, 1, {}, {});
     } catch (const std::exception& error) {
       if (has_lost_ranks()) return;
-      fail(*step.requests[i], error.what());
+      fail(*step.requests[i], failure_text(error));
     }
   try {
     runner.run({}, {}, step.plan.after, {}, {});

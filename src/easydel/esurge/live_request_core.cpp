@@ -14,9 +14,11 @@ namespace easydel::esurge {
 
 namespace {
 
-[[noreturn]] void refuse_scores() {
-  refuse("model", "its scores are not numbers (NaN)", "its weights contain NaN, or their values overflow the dtype");
+UserError bad_scores() {
+  return UserError("model", "its scores are not numbers (NaN)",
+                   "its weights contain NaN, or their values overflow the dtype");
 }
+[[noreturn]] void refuse_scores() { throw bad_scores(); }
 
 }  // namespace
 
@@ -270,7 +272,7 @@ void LiveRequest::add_row(int64_t position, ReadRow row) {
   } else if (std::isfinite(row.logprobs.chosen_logprob())) {
     prepared.scheduled.prompt_scores->rows.push_back(std::move(row.logprobs));
   } else {
-    error = "model: its scores are not numbers (NaN)";
+    error = bad_scores().what();
   }
 }
 

@@ -138,7 +138,8 @@ ModelFacts ModelRunner::Parts::facts() const {
           model->max_positions(),
           model->restart_length(),
           model->turning_length(),
-          std::string(weights::name_of(tensor::dtype_of(cache.shape.type))),
+          str(weights::name_of(tensor::dtype_of(cache.shape.type)),
+              cache.shape.group_size > 0 ? str(" in groups of ", cache.shape.group_size) : ""),
           model->compute_type() == at::kBFloat16 ? std::string(kernels::name(kernels::bf16_order())) : "fp32",
           whole};
 }

@@ -171,6 +171,10 @@ class Scheduler {
   int64_t waiting() const { return int64_t(waiting_.size()); }
   int64_t requests() const { return int64_t(requests_.size()); }
   int64_t preemptions() const { return preemptions_; }
+  // The earliest time limit of a request; nullopt: none has one.
+  std::optional<double> next_deadline() const {
+    return deadlines_.empty() ? std::nullopt : std::optional(deadlines_.begin()->first);
+  }
   int64_t idle_resets() const { return idle_resets_; }
   const CacheManager& cache() const { return cache_; }
   // The walk that check_every_step makes. Bug: what is wrong.

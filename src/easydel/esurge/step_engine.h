@@ -97,6 +97,8 @@ class StepEngine {
   void resume();
   void drain();
   int64_t requests() const;  // that are known
+  // Until step() has a request to end whose time is up; nullopt: no request has a limit.
+  std::optional<double> seconds_to_deadline() const;
   // From any thread: requests that are known are finished with the present weights, or aborted; those that come wait
   // for take_new_weights(). UserError: there are some to finish, and the engine is paused.
   void await_new_weights(KnownRequests known);

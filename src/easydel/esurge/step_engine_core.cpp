@@ -266,6 +266,12 @@ int64_t StepEngine::requests() const {
   return int64_t(parts_->live.size());
 }
 
+std::optional<double> StepEngine::seconds_to_deadline() const {
+  const std::lock_guard lock(parts_->mutex);
+  const std::optional<double> deadline = parts_->scheduler.next_deadline();
+  return deadline ? std::optional(std::max(0.0, *deadline - parts_->now())) : std::nullopt;
+}
+
 StepCounts StepEngine::counts() const {
   const std::lock_guard lock(parts_->mutex);
   return parts_->counts;

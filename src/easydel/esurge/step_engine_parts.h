@@ -21,6 +21,9 @@
 
 namespace easydel::esurge {
 
+// What the result of a request says whose pass failed so.
+std::string failure_text(const std::exception& error);
+
 // A sequence that draws in a step: its answer, its rows, and what came of them.
 struct Draw {
   LiveRequest* request = nullptr;

@@ -85,11 +85,18 @@ void attend(Executor& executor, const AttentionSpec& spec, std::span<const Atten
   check(!coded || (k.scales.data && v.scales.data), "attention: codes without their scales");
   check(!coded || (k.dtype == v.dtype && k.dtype != DType::i4) || (k.dtype == DType::i8 && v.dtype == DType::i4),
         "attention: keys and values of different codes");
-  check(k.dtype != DType::i8 || spec.head_dim <= max_int8_dim, "attention: int8 keys of ", spec.head_dim,
+  const int64_t key_groups = k.scales.groups, value_groups = v.scales.groups;
+  check(!coded ||
+            (key_groups > 0 && spec.head_dim % key_groups == 0 && value_groups > 0 && spec.v_dim % value_groups == 0),
+        "attention: groups that differ in size");
+  const bool grouped = coded && (key_groups > 1 || value_groups > 1);
+  check(k.dtype != DType::i8 || grouped || spec.head_dim <= max_int8_dim, "attention: int8 keys of ", spec.head_dim,
         " dimensions");
   const AttentionStep step{spec, q, k, v, out, lse, order};
   const Loops& isa = loops();
-  const Loops::Attention::Chunks& chunk_loops = coded ? isa.attention.coded : isa.attention.plain;
+  const Loops::Attention::Chunks& chunk_loops = grouped ? isa.attention.grouped
+                                                : coded ? isa.attention.coded
+                                                        : isa.attention.plain;
   const auto attend_chunk = order == AccumulationOrder::bf16_tile    ? chunk_loops.tiles
                             : order == AccumulationOrder::bf16_pairs ? chunk_loops.pairs
                                                                      : chunk_loops.fp32;

@@ -20,6 +20,9 @@
 // as above; a weight is multiplied by its value's scale before it is rounded and multiplies codes. int8 keys meet
 // queries that are rounded to int8, too (query scale: largest |q| / 127), so that their sum is a whole number below
 // 2^24, which every instruction adds exactly in any order. For e4m3 the query scale is 1. Codes are exact in bf16.
+//
+// If the groups of keys or of values have scales of their own, an element is code x scale of its group, rounded to the
+// queries' dtype, and everything is as for plain keys and values of that dtype.
 #pragma once
 
 #include <span>
@@ -46,11 +49,16 @@ struct AttentionSpec {
   bool rounded_slopes = false;
 };
 
-// The scales of codes: [tokens, heads] by strides in floats; with pages [pages, page tokens, heads]. A NaN makes its
-// vector one of NaNs.
+// The scales of codes: [tokens, heads, groups] by strides in floats; with pages [pages, page tokens, heads, groups].
+// The scales of a vector are contiguous, one for each of its `groups` equal parts. A NaN makes its part one of NaNs.
 struct CodeScales {
   const float* data = nullptr;
   int64_t token_stride = 0, head_stride = 0, page_stride = 0;
+  int64_t groups = 1;
+
+  const float* at(int64_t page, int64_t token, int64_t head) const {
+    return data + page * page_stride + token * token_stride + head * head_stride;
+  }
 };
 
 // [tokens, heads, dim] by strides in elements (i4: in bytes); the elements of a vector of dim are contiguous. With
@@ -91,7 +99,7 @@ struct AttentionSequence {
 // e^score, sinks included. A row without visible keys is 0, and its lse -infinity (with sinks: the sink's score). Rows
 // of q that belong to no sequence are not written. Orders other than fp32_chain require bf16 q, and bf16 or coded k and
 // v (else a Bug). k and v are codes of the same dtype, or int8 and int4 ones, or neither is codes; int8 keys have at
-// most 1024 dimensions.
+// most 1024 dimensions unless groups have scales of their own.
 void attend(Executor& executor, const AttentionSpec& spec, std::span<const AttentionSequence> sequences, Heads q,
             Heads k, Heads v, MutableHeads out, float* lse, AccumulationOrder order = AccumulationOrder::fp32_chain);
 

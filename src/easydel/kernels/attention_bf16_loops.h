@@ -66,6 +66,10 @@ struct Bf16AttentionLoops {
                                  AttentionPartial part) {
     attend<CodedBlocks<V, bf16>>(step, rows, chunk, part);
   }
+  static void attend_grouped_chunk(const AttentionStep& step, const AttentionRows& rows, int64_t chunk,
+                                   AttentionPartial part) {
+    attend<GroupedBlocks<V, bf16>>(step, rows, chunk, part);
+  }
   template <class Blocks>
   static void attend(const AttentionStep& given_step, const AttentionRows& given_rows, int64_t chunk,
                      AttentionPartial part) {

@@ -49,10 +49,12 @@ struct CodeRows {
     return size / largest;
   }
 
-  static void encode_row(const void* x, DType dtype, int64_t n, DType codes, void* to, float* scale) {
+  static void encode_row(const void* x, DType dtype, int64_t n, int64_t groups, DType codes, void* to, float* scales) {
     thread_local Scratch<float> of_thread;
-    float* const quotients = of_thread.at_least(round_up(n, lanes));
-    *scale = divide(x, dtype, n, codes, quotients);
+    const int64_t size = n / groups;
+    float* const quotients = of_thread.at_least(n + lanes);  // a group is divided in whole vectors
+    for (int64_t i = 0; i < n; i += size)
+      *scales++ = divide(static_cast<const char*>(x) + i * bytes_of(dtype), dtype, size, codes, quotients + i);
     if (codes == DType::i8)
       for (int64_t i = 0; i < n; ++i) static_cast<int8_t*>(to)[i] = int8_t(quotients[i]);
     else if (codes == DType::i4)
@@ -176,18 +178,20 @@ class CodedBlocks {
   void begin(int64_t block) {
     const int64_t present = std::min(key_block, coded_sequence_.keys - block);
     sequence_.first_key = -block, sequence_.keys = block + present;
-    decode(codes_.k, block, present, step_.spec.head_dim, step_.k.token_stride, keys_, key_scales_);
+    decode(codes_.k, block, present, step_.spec.head_dim, step_.k.token_stride, keys_);
+    find_scales(codes_.k.scales, block, present, key_scales_);
     begin_values(block, present);
   }
   BlockScales scales(int64_t row) const { return {key_scales_, value_scales_, query_scales_[row]}; }
 
  protected:
   void begin_values(int64_t block, int64_t present) {
-    decode(codes_.v, block, present, step_.spec.v_dim, step_.v.token_stride, values_, value_scales_);
+    decode(codes_.v, block, present, step_.spec.v_dim, step_.v.token_stride, values_);
+    find_scales(codes_.v.scales, block, present, value_scales_);
   }
   bool rounds_queries() const { return codes_.k.dtype == DType::i8; }
 
-  void decode(const Heads& x, int64_t block, int64_t present, int64_t dim, int64_t step, T* to, float* scales) const {
+  void decode(const Heads& x, int64_t block, int64_t present, int64_t dim, int64_t step, T* to) const {
     const void* row[key_block];
     FewRows<V>::find_rows(coded_sequence_, x, kv_head_, block, present, row);
     const int64_t prefetch_distance = next_block_distance(coded_sequence_, x, block);
@@ -202,7 +206,6 @@ class CodedBlocks {
       else
         CodeRows<V>::template decode_row<e4m3>(row[t], dim, to);
     }
-    find_scales(x.scales, block, present, scales);
   }
 
   // Zeros for missing keys.
@@ -213,8 +216,7 @@ class CodedBlocks {
       const int64_t page = s.pages ? s.pages[(block + t) / s.page_tokens] : 0;
       const int64_t token = s.pages ? (block + t) % s.page_tokens : s.first_key + block + t;
       const int64_t count = s.pages ? std::min(present - t, s.page_tokens - token) : present - t;
-      const float* const some =
-          from.data + page * from.page_stride + token * from.token_stride + kv_head_ * from.head_stride;
+      const float* const some = from.at(page, token, kv_head_);
       if (from.token_stride == 1)
         std::memcpy(to + t, some, size_t(count) * sizeof(float));
       else
@@ -232,6 +234,54 @@ class CodedBlocks {
   T *keys_, *values_, *queries_;
   alignas(64) float key_scales_[key_block], value_scales_[key_block];
   float query_scales_[max_attention_rows];
+};
+
+// Codes whose groups have scales of their own: the loops read the products of codes and scales like plain keys and
+// values.
+template <class V, class T>
+class GroupedBlocks : public CodedBlocks<V, T> {
+  using Base = CodedBlocks<V, T>;
+  using W = Wide<V>;
+
+ public:
+  static constexpr bool coded = false;
+
+  using Base::Base;
+  DType query_dtype() const { return this->step_.q.dtype; }
+  const void* query(int64_t, const void* q) const { return q; }
+  void begin(int64_t block) {
+    const int64_t present = std::min(key_block, this->coded_sequence_.keys - block);
+    this->sequence_.first_key = -block, this->sequence_.keys = block + present;
+    const AttentionStep& step = this->step_;
+    decode(this->codes_.k, block, present, step.spec.head_dim, step.k.token_stride, this->keys_);
+    decode(this->codes_.v, block, present, step.spec.v_dim, step.v.token_stride, this->values_);
+  }
+  BlockScales scales(int64_t) const { return {}; }
+
+ private:
+  void decode(const Heads& x, int64_t block, int64_t present, int64_t dim, int64_t step, T* to) const {
+    Base::decode(x, block, present, dim, step, to);
+    const AttentionSequence& s = this->coded_sequence_;
+    const int64_t size = dim / x.scales.groups;
+    const bool even = size % lanes == 0;
+    thread_local Scratch<float> of_thread;
+    float* const of_elements = of_thread.at_least(even ? 1 : dim + lanes);
+    for (int64_t t = 0; t < present; ++t, to += step) {
+      const int64_t at = block + t;
+      const float* const scales = s.pages ? x.scales.at(s.pages[at / s.page_tokens], at % s.page_tokens, this->kv_head_)
+                                          : x.scales.at(0, s.first_key + at, this->kv_head_);
+      if (even) {
+        for (int64_t g = 0; g < x.scales.groups; ++g) {
+          const W scale = W::set(scales[g]);
+          for (int64_t i = g * size; i < (g + 1) * size; i += lanes) (W::load(to + i) * scale).store(to + i);
+        }
+        continue;
+      }
+      for (int64_t i = 0; i < dim; ++i) of_elements[i] = scales[i / size];
+      for (int64_t i = dim; i < round_up(dim, lanes); ++i) of_elements[i] = 0;
+      for (int64_t i = 0; i < dim; i += lanes) (W::load(to + i) * W::load(of_elements + i)).store(to + i);
+    }
+  }
 };
 
 }  // namespace easydel::kernels

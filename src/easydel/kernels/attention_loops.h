@@ -115,7 +115,8 @@ struct AttentionLoops {
     Slope slope;
   };
 
-  // One chunk of keys of up to 192 rows; see attention.h for the order. Blocks: PlainBlocks or CodedBlocks.
+  // One chunk of keys of up to 192 rows; see attention.h for the order. Blocks: PlainBlocks, CodedBlocks or
+  // GroupedBlocks.
   template <class Blocks>
   static void attend_chunk(const AttentionStep& given_step, const AttentionRows& given_rows, int64_t chunk,
                            AttentionPartial part) {

@@ -17,7 +17,7 @@ void encode(const Loops& isa, const PagedRows& one, Heads from, PagePlace place)
   const int64_t at = place.page * one.page_stride + place.token * one.to.token_stride;
   float* const scales = one.scales + place.page * one.scale_page_stride + place.token * one.scale_token_stride;
   for (int64_t h = 0; h < one.heads; ++h)
-    isa.attention.encode_row(from.at(0, h), from.dtype, one.dim, one.to.dtype,
+    isa.attention.encode_row(from.at(0, h), from.dtype, one.dim, one.groups, one.to.dtype,
                              static_cast<char*>(one.to.data) + at + h * one.to.head_stride,
                              scales + h * one.scale_head_stride);
 }
@@ -30,6 +30,7 @@ void write_pages(Executor& executor, std::span<const PagedRows> all, std::span<c
   for (const PagedRows& one : all) {
     check(is_coded(one.to.dtype) ? one.scales != nullptr : one.from.dtype == one.to.dtype,
           "pages: rows of another number type");
+    check(one.groups > 0 && one.dim % one.groups == 0, "pages: groups that differ in size");
     elements = std::max(elements, one.heads * one.dim);
   }
   run_rows(executor, int64_t(places.size()), elements, [&](int64_t t) {

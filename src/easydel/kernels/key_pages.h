@@ -20,8 +20,9 @@ struct PagedRows {
   Heads from;       // [tokens, heads, dim]
   MutableHeads to;  // of page 0: [page tokens, heads, dim]
   int64_t page_stride = 0;
-  // Of codes, in floats, of page 0: [page tokens, heads].
+  // Of codes, in floats, of page 0: [page tokens, heads, groups]; a vector's `groups` equal parts have one each.
   float* scales = nullptr;
+  int64_t groups = 1;
   int64_t scale_token_stride = 0, scale_head_stride = 0, scale_page_stride = 0;
   int64_t heads = 0, dim = 0;
   // The first 2 x pairs dimensions of a head are rotated by cos and sin [tokens, pairs], contiguous; pairs 0: none.

@@ -77,9 +77,10 @@ struct Loops {
     struct Chunks {
       AttendChunk fp32, pairs, tiles;
     };
-    Chunks plain, coded;  // of keys and values that are numbers, or codes
-    // Codes of one row x [n] of a plain dtype, and their scale; see attention.h.
-    void (*encode_row)(const void* x, DType dtype, int64_t n, DType codes, void* to, float* scale);
+    // Of keys and values that are numbers, codes, or codes whose groups have scales of their own.
+    Chunks plain, coded, grouped;
+    // Codes of one row x [n] of a plain dtype, and the scales of its `groups` equal parts; see attention.h.
+    void (*encode_row)(const void* x, DType dtype, int64_t n, int64_t groups, DType codes, void* to, float* scales);
     // Merges a later chunk's result into the earlier ones, and writes the rows.
     void (*merge)(const AttentionStep& step, int64_t rows, AttentionPartial all, AttentionPartial part);
     void (*finish)(const AttentionStep& step, const AttentionRows& rows, AttentionPartial all);

@@ -37,12 +37,11 @@ double peak(int64_t rounds, float*) {
 
 using Tile = Bf16AttentionLoops<Avx512, AmxAttention>;
 
-template <bool coded>
+// One chunk by `many` if there are rows enough for a tile.
+template <Loops::Attention::Chunks Loops::Attention::*kind, Loops::Attention::AttendChunk many>
 void attend_chunk(const AttentionStep& step, const AttentionRows& rows, int64_t chunk, AttentionPartial part) {
   const Loops::Attention& few_rows = avx512_vnni_loops().attention;
-  if (rows.count < AmxAttention::fewest_rows)
-    return (coded ? few_rows.coded : few_rows.plain).tiles(step, rows, chunk, part);
-  (coded ? Tile::attend_coded_chunk : Tile::attend_chunk)(step, rows, chunk, part);
+  (rows.count < AmxAttention::fewest_rows ? (few_rows.*kind).tiles : many)(step, rows, chunk, part);
 }
 
 }  // namespace
@@ -57,8 +56,10 @@ const Loops& amx_loops() {
     all.product.tiles.multiply = AmxLoops::multiply;
     all.quantized.multiply_byte_tiles = AmxQuantizedLoops<ByteTileSide>::multiply;
     all.quantized.multiply_code_tiles = AmxQuantizedLoops<CodeTileSide>::multiply;
-    all.attention.plain.tiles = attend_chunk<false>;
-    all.attention.coded.tiles = attend_chunk<true>;
+    using Attention = Loops::Attention;
+    all.attention.plain.tiles = attend_chunk<&Attention::plain, Tile::attend_chunk>;
+    all.attention.coded.tiles = attend_chunk<&Attention::coded, Tile::attend_coded_chunk>;
+    all.attention.grouped.tiles = attend_chunk<&Attention::grouped, Tile::attend_grouped_chunk>;
     all.attention.backward_bf16 = AmxAttentionBackward::attend_backward;
     all.peak.bf16 = peak<Bf16Tiles, 32>;
     all.peak.int8 = peak<ByteTiles, 64>;

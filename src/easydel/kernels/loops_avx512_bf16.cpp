@@ -36,6 +36,7 @@ void add_pair_loops(Loops& all) {
   using Pairs = PairAttention<Avx512, Avx512Pairs>;
   all.attention.plain.pairs = Bf16AttentionLoops<Avx512, Pairs>::attend_chunk;
   all.attention.coded.pairs = attend_byte_chunk<Pairs, Bf16AttentionLoops<Avx512, Pairs>::attend_coded_chunk>;
+  all.attention.grouped.pairs = Bf16AttentionLoops<Avx512, Pairs>::attend_grouped_chunk;
   all.attention.backward_bf16 = AttentionBackwardPairs::attend_backward;
   all.low_rank.pairs = LowRankPairs::multiply;
   all.peak.bf16 = PairLoops::peak;

@@ -46,6 +46,8 @@ constexpr Loops make_loops() {
                               Tile::attend_chunk},
                     .coded = {Attention::template attend_chunk<CodedBlocks<V, float>>, Pairs::attend_coded_chunk,
                               Tile::attend_coded_chunk},
+                    .grouped = {Attention::template attend_chunk<GroupedBlocks<V, float>>, Pairs::attend_grouped_chunk,
+                                Tile::attend_grouped_chunk},
                     .encode_row = CodeRows<V>::encode_row,
                     .merge = Attention::merge,
                     .finish = Attention::finish,

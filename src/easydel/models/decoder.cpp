@@ -94,7 +94,8 @@ std::vector<nn::CacheLayer> Decoder::cache_layers() const {
 std::unique_ptr<nn::Cache> Decoder::make_cache(int64_t slots, int64_t length) const {
   if (!spec_.causal)
     refuse("model", "it attends to both sides, so it cannot generate text", "use a causal language model");
-  nn::CacheShape shape{cache_layers(), nn::cache_type(cache_format_, compute_), device()};
+  nn::CacheShape shape{cache_layers(), nn::cache_type(cache_format_.format, compute_), device(),
+                       cache_format_.group_size};
   return std::make_unique<nn::Cache>(std::move(shape), slots, length);
 }
 

@@ -116,7 +116,7 @@ class Model {
   at::ScalarType compute_ = at::kFloat, file_type_ = at::kFloat;
   at::Device device_ = at::kCPU;
   ops::AttentionMechanism attention_ = ops::AttentionMechanism::automatic;
-  nn::CacheFormat cache_format_ = nn::CacheFormat::automatic;
+  nn::CacheSetting cache_format_;
   std::shared_ptr<const WholeModel> whole_;
   std::vector<std::shared_ptr<Adapter>> adapters_;
   std::shared_ptr<nn::AdapterSlots> adapter_slots_;
@@ -139,7 +139,7 @@ struct LoadOptions {
   uint64_t seed = 0;                     // of initial values if the folder has no weights
   ops::AttentionMechanism attention = ops::AttentionMechanism::automatic;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
-  nn::CacheFormat cache_format = nn::CacheFormat::automatic;
+  nn::CacheSetting cache_format;
   // The model's task. If config.json is for another one, the head starts from random values and the file's tensors of
   // its head are ignored. Nothing: the task of config.json.
   std::optional<Task> task;

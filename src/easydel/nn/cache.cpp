@@ -3,6 +3,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
@@ -29,7 +30,9 @@ at::ScalarType cache_type(CacheFormat format, at::ScalarType compute) {
   __builtin_unreachable();
 }
 
-void check_cache_format(CacheFormat format, const std::vector<CacheLayer>& layers, at::Device device) {
+void check_cache_format(const CacheSetting& setting, const std::vector<CacheLayer>& layers, at::Device device) {
+  const CacheFormat format = setting.format;
+  const int64_t group = setting.group_size;
   const bool pairs = format == CacheFormat::int4_values;
   if (format != CacheFormat::int8 && format != CacheFormat::e4m3 && !pairs) return;
   constexpr int64_t max_dim = 1024;  // of int8 keys, whose sums are exact (kernels/attention.h)
@@ -38,23 +41,31 @@ void check_cache_format(CacheFormat format, const std::vector<CacheLayer>& layer
   };
   if (!device.is_cpu()) refuse_codes("a quantized KV cache on a GPU is not built yet", "set loader.device to cpu");
   bool has_keys = false, has_states = false;
+  int64_t common = 0;  // what a group's size must divide
   for (const CacheLayer& layer : layers) {
     has_states |= !layer.states.empty();
     if (layer.kv_heads == 0) continue;
     has_keys = true;
-    if (layer.v_dim == 0)
-      refuse_codes(
-          "multi-head latent attention keeps one short vector per token instead of keys and values, and codes of it "
-          "are "
-          "not built yet",
-          "leave it out; this cache is small already");
-    if (layer.k_dim > max_dim)
+    if (pairs && layer.v_dim == 0)
+      refuse_codes("multi-head latent attention keeps no values that could have four bits", "choose 8bit");
+    for (const int64_t size : {layer.k_dim, layer.v_dim, layer.key_group}) common = std::gcd(common, size);
+    CacheShape own;
+    own.group_size = group;
+    if (layer.k_dim > max_dim && own.key_scales(layer) <= 1 && own.value_scales(layer) <= 1)
       refuse_codes(str("heads of ", layer.k_dim, " dimensions are not built yet"), "leave it out");
     if (pairs && layer.v_dim % 2 != 0)
       refuse_codes(str("values of ", layer.v_dim, " dimensions in four bits are not built yet"), "choose 8bit");
   }
   if (!has_keys)
     refuse_codes("this model keeps no keys and values, only recurrent states, which stay fp32", "leave it out");
+  if (group > 0 && common % group != 0) {
+    // The greatest one that is less, for more precision than without groups.
+    int64_t example = std::min(group, common);
+    while (common % example != 0) --example;
+    refuse("quantization.kv_cache.group_size",
+           str("groups of ", group, " do not divide the vectors that this model keeps of a token and head"),
+           str("a divisor of ", common, " works, for example ", example));
+  }
   if (has_states) log::info("quantization.kv_cache: keys and values are quantized; recurrent states stay fp32");
 }
 

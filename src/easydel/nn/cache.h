@@ -14,9 +14,9 @@ namespace easydel::nn {
 
 // The dtype of keys and values in a format, given the computation's.
 at::ScalarType cache_type(CacheFormat format, at::ScalarType compute);
-// UserError at quantization.kv_cache: these layers cannot keep codes, or not on this device. Logs if recurrent states
-// stay fp32.
-void check_cache_format(CacheFormat format, const std::vector<CacheLayer>& layers, at::Device device);
+// UserError at quantization.kv_cache: these layers cannot keep codes, or not in these groups, or not on this device.
+// Logs if recurrent states stay fp32.
+void check_cache_format(const CacheSetting& setting, const std::vector<CacheLayer>& layers, at::Device device);
 
 class Cache {
  public:

@@ -21,6 +21,8 @@ struct CacheLayer {
   // Tokens whose keys a token sees: the last `window` ones with its own, or those of its own chunk. 0: all.
   int64_t window = 0, chunk = 0;
   bool by_role = false;  // the arithmetic of a token depends on whether it is prompt or was generated
+  // Codes: the number of elements of a key that may share a scale, because other ones are of another kind. 0: all.
+  int64_t key_group = 0;
 
   bool empty() const { return kv_heads == 0 && states.empty(); }
 };
@@ -28,12 +30,21 @@ struct CacheLayer {
 struct CacheShape {
   std::vector<CacheLayer> layers;
   // Of keys and values. Codes are kChar (int8), kFloat8_e4m3fn, and kByte (int8 keys, and values in int4, two in each
-  // byte): each token and head has an fp32 scale, and an element is code x scale. States are always fp32.
+  // byte): each token and head has fp32 scales, and an element is code x scale. States are always fp32.
   at::ScalarType type = at::kFloat;
   at::Device device = at::kCPU;
+  int64_t group_size = 0;  // of codes that share a scale; 0: those of a token and head, as far as their layer lets them
 
   bool is_coded() const { return type == at::kChar || type == at::kByte || type == at::kFloat8_e4m3fn; }
   at::ScalarType key_type() const { return type == at::kByte ? at::kChar : type; }
+  // Scales of a key, and of a value, of one head.
+  int64_t key_scales(const CacheLayer& layer) const {
+    const int64_t size = group_size > 0 ? group_size : layer.key_group;
+    return size > 0 ? layer.k_dim / size : layer.k_dim > 0 ? 1 : 0;
+  }
+  int64_t value_scales(const CacheLayer& layer) const {
+    return group_size > 0 ? layer.v_dim / group_size : layer.v_dim > 0 ? 1 : 0;
+  }
   // Elements of `type` that the values of a head take; with kByte, v_dim is even.
   int64_t value_elements(int64_t v_dim) const { return type == at::kByte ? v_dim / 2 : v_dim; }
 };
@@ -44,7 +55,7 @@ struct KeyPages {
   Tensor keys, values;
   // Of each sequence: position t is token t % page_tokens of page tables[sequence][t / page_tokens].
   std::vector<std::span<const int32_t>> tables = {};
-  Tensor key_scales = {}, value_scales = {};  // of codes: fp32 [pages, kv_heads, page_tokens]
+  Tensor key_scales = {}, value_scales = {};  // of codes: fp32 [pages, kv_heads, page_tokens, groups]
 };
 
 // The memory of the sequences of one pass, in the pass's order. It refers to the pool that owns pages and states, which

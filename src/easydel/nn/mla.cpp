@@ -3,6 +3,7 @@
 #include <ATen/ops/cat.h>
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "easydel/nn/indexer.h"
@@ -83,7 +84,12 @@ class Mla final : public Layer {
     return {output_(mixed.reshape({tokens, heads_ * spec_.v_dim}), pass, "attn_output"), {}};
   }
 
-  CacheLayer cache() const override { return {.kv_heads = spec_.cache_heads, .k_dim = row_size(), .by_role = true}; }
+  CacheLayer cache() const override {
+    // Latent vectors, rotated parts and keys of the indexer differ in size, so none shares its scales with another.
+    int64_t group = std::gcd(spec_.kv_rank, spec_.rope_dim);
+    if (indexer_) group = std::gcd(group, spec_.index_dim);
+    return {.kv_heads = spec_.cache_heads, .k_dim = row_size(), .by_role = true, .key_group = group};
+  }
 
   double mixing_flops(int64_t length) const override {
     double seen = double(length) / 2;
@@ -114,7 +120,7 @@ class Mla final : public Layer {
   Tensor expanded(Pass& pass, const KeyRows& rows, std::span<const TokenSpan> spans, const Tensor& q_plain,
                   const Tensor& q_rotated, const Tensor& own_latent, const Tensor& own_k_rotated) const {
     Tensor latent = own_latent, k_rotated = own_k_rotated;
-    if (std::ranges::any_of(spans, [](const TokenSpan& span) { return span.position > 0; })) {
+    if (rows.rounded() || std::ranges::any_of(spans, [](const TokenSpan& span) { return span.position > 0; })) {
       const Tensor all = rows.up_to(spans);
       latent = all.narrow(1, 0, spec_.kv_rank).contiguous();
       k_rotated = all.narrow(1, spec_.kv_rank, spec_.rope_dim).unsqueeze(1);

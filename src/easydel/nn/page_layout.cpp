@@ -23,8 +23,8 @@ PageLayout::PageLayout(const CacheShape& shape, int64_t page_tokens, std::span<c
     own.keys = place(layer.kv_heads, layer.k_dim, shape.key_type());
     own.values = place(layer.kv_heads, shape.value_elements(layer.v_dim), shape.type);
     if (!shape.is_coded()) continue;
-    own.key_scales = place(layer.kv_heads, layer.k_dim > 0 ? 1 : 0, at::kFloat);
-    own.value_scales = place(layer.kv_heads, layer.v_dim > 0 ? 1 : 0, at::kFloat);
+    own.key_scales = place(layer.kv_heads, shape.key_scales(layer), at::kFloat);
+    own.value_scales = place(layer.kv_heads, shape.value_scales(layer), at::kFloat);
   }
 }
 
@@ -44,13 +44,9 @@ Tensor PageLayout::view(const Tensor& storage, const Array& array) const {
 
 std::vector<LayerPages> PageLayout::views(const Tensor& storage) const {
   std::vector<LayerPages> out(layers_);
-  const auto scales = [&](const Array& array) {
-    const Tensor of_tokens = view(storage, array);
-    return of_tokens.defined() ? of_tokens.squeeze(3) : of_tokens;
-  };
   for (const Place& own : places_)
-    out[size_t(own.layer)] = {view(storage, own.keys), view(storage, own.values), scales(own.key_scales),
-                              scales(own.value_scales)};
+    out[size_t(own.layer)] = {view(storage, own.keys), view(storage, own.values), view(storage, own.key_scales),
+                              view(storage, own.value_scales)};
   return out;
 }
 

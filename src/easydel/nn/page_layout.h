@@ -13,7 +13,7 @@ namespace easydel::nn {
 // The keys and values of one layer in all pages of a storage. Undefined: the layer has none, or is in other pages.
 struct LayerPages {
   Tensor keys, values;              // [pages, kv_heads, page_tokens, dim]; of int4 values dim / 2
-  Tensor key_scales, value_scales;  // of codes: fp32 [pages, kv_heads, page_tokens]
+  Tensor key_scales, value_scales;  // of codes: fp32 [pages, kv_heads, page_tokens, groups]
 
   KeyPages without_tables() const { return {keys, values, {}, key_scales, value_scales}; }
   // As Memory::write, of tokens that go to `places`.
@@ -23,7 +23,8 @@ struct LayerPages {
 
 // A page is one block of bytes, so that it can be copied or stored as a whole: of each layer in turn the keys
 // [kv_head][token][k_dim], then the values [kv_head][token][v_dim]; of codes, then the fp32 scales of the keys
-// [kv_head][token] and those of the values. Each takes a multiple of 64 elements of its type (int4 values: bytes).
+// [kv_head][token][group] and those of the values. Each takes a multiple of 64 elements of its type (int4 values:
+// bytes).
 class PageLayout {
  public:
   // Pages that hold the given layers of `shape`.

@@ -13,12 +13,17 @@ KeyRows::KeyRows(Pass& pass, int64_t layer, int64_t head, Tensor row)
   on_.memory->write(layer, head, row_, {}, nullptr);
   pages_ = on_.memory->ranges(layer);
   pages_.keys = pages_.keys.narrow(1, head, 1);
+  if (pages_.key_scales.defined()) pages_.key_scales = pages_.key_scales.narrow(1, head, 1);
 }
+
+bool KeyRows::rounded() const { return on_.memory && pages_.keys.scalar_type() != row_.scalar_type(); }
 
 Tensor KeyRows::up_to(std::span<const TokenSpan> spans) const {
   std::vector<Tensor> parts;
   for (const TokenSpan& span : spans)
-    parts.push_back(on_.memory ? ops::gather_pages(pages_.keys, pages_.tables[size_t(span.sequence)], span.keys())
+    parts.push_back(on_.memory ? ops::gather_pages({pages_.keys, pages_.key_scales},
+                                                   pages_.tables[size_t(span.sequence)], span.keys())
+                                     .to(row_.scalar_type())
                                : row_.slice(0, span.begin - span.position, span.end));
   return (parts.size() == 1 ? parts[0] : at::cat(parts)).squeeze(1);
 }
@@ -40,6 +45,11 @@ Tensor KeyRows::attend(const ops::AttentionSpec& spec, std::span<const TokenSpan
   ops::AttentionCall call;
   call.sequences = ranges;
   if (!on_.memory) call.masked = on_.masked;
+  if (pages_.key_scales.defined()) {
+    const int64_t groups = pages_.key_scales.size(-1), size = pages_.keys.size(-1) / groups;
+    call.key_scales = pages_.key_scales.narrow(-1, 0, width / size);
+    call.value_scales = pages_.key_scales.narrow(-1, 0, v_dim / size);
+  }
   const Tensor& rows = on_.memory ? pages_.keys : row_;
   return run(spec, call, spans, q, rows.narrow(-1, 0, width), rows.narrow(-1, 0, v_dim));
 }

@@ -16,8 +16,11 @@ class KeyRows {
   // pass must outlive this.
   KeyRows(Pass& pass, int64_t layer, int64_t head, Tensor row);
 
-  // The rows of the sequences that the spans are of, from position 0 to each span's last token, one after the other:
-  // [sum of keys(), dim].
+  // Whether the rows that are stored are rounded ones, which every token reads, so that it has the same bits however a
+  // prompt is cut.
+  bool rounded() const;
+  // The rows of the sequences that the spans are of, from position 0 to each span's last token, one after the other, in
+  // the dtype of the computation: [sum of keys(), dim].
   Tensor up_to(std::span<const TokenSpan> spans) const;
   // bool [keys()], the keys of a span that are masked; undefined: none.
   Tensor masked(const TokenSpan& span) const;
@@ -40,7 +43,7 @@ class KeyRows {
   Pass& pass_;
   const Stream& on_;
   Tensor row_;      // [tokens, 1, dim]
-  KeyPages pages_;  // with a memory; keys [pages, 1, page_tokens, dim]
+  KeyPages pages_;  // with a memory; keys [pages, 1, page_tokens, dim], their scales if they are codes
 };
 
 }  // namespace easydel::nn

@@ -62,7 +62,7 @@ struct AttentionCall {
   uint64_t dropout_key = 0;  // key of the dropout mask if spec.dropout > 0
   int64_t first_token = 0;   // global index of row 0 of q, for that mask
   AttentionMemory* memory = nullptr;
-  Tensor key_scales, value_scales;  // if k and v are pages of codes: fp32 [pages, kv_heads, page_tokens]
+  Tensor key_scales, value_scales;  // if k and v are pages of codes: fp32 [pages, kv_heads, page_tokens, groups]
 };
 
 // q [tokens, heads, head_dim], k [keys, kv_heads, head_dim], v [keys, kv_heads, v_dim] -> [tokens, heads, v_dim]. k and

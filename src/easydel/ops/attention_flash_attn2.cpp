@@ -77,7 +77,8 @@ kernels::Heads keys_of(const Tensor& x, const Tensor& scales) {
   kernels::Heads heads{
       x.const_data_ptr(), tensor::page_dtype(x.scalar_type()), x.stride(2), x.stride(1), x.stride(0), {}};
   if (scales.defined())
-    heads.scales = {scales.const_data_ptr<float>(), scales.stride(2), scales.stride(1), scales.stride(0)};
+    heads.scales = {scales.const_data_ptr<float>(), scales.stride(2), scales.stride(1), scales.stride(0),
+                    scales.size(3)};
   return heads;
 }
 

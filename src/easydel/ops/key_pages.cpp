@@ -33,7 +33,7 @@ void write_by_kernel(const Rows* parts, size_t count, const RopeTable* rope, std
     if (scales.defined()) {
       one.scales = scales.mutable_data_ptr<float>();
       one.scale_page_stride = scales.stride(0), one.scale_head_stride = scales.stride(1);
-      one.scale_token_stride = scales.stride(2);
+      one.scale_token_stride = scales.stride(2), one.groups = scales.size(3);
     }
     if (i > 0 || !rope) continue;
     one.pairs = rope->cos.size(-1), one.interleaved = rope->interleaved;
@@ -100,7 +100,9 @@ Tensor gather_pages(const Pages& all, std::span<const int32_t> table, int64_t co
     const Tensor to = out.narrow(1, i * page_tokens, tokens);
     const Tensor from = pages[table[size_t(i)]].narrow(1, 0, tokens);
     to.copy_(pages.scalar_type() == at::kByte ? spread(from) : from);
-    if (scales.defined()) to.mul_(scales[table[size_t(i)]].narrow(1, 0, tokens).unsqueeze(2));
+    if (!scales.defined()) continue;
+    const int64_t groups = scales.size(3);
+    to.unflatten(2, {groups, to.size(2) / groups}).mul_(scales[table[size_t(i)]].narrow(1, 0, tokens).unsqueeze(3));
   }
   return out.narrow(1, 0, count).transpose(0, 1);
 }

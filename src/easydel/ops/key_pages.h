@@ -18,8 +18,10 @@ struct PagePlace {
 
 // Pages of keys or of values.
 struct Pages {
-  Tensor rows;    // [pages, heads, page_tokens, dim]; of int4 codes kByte [..., dim / 2] (kernels/dtype.h: i4_pair)
-  Tensor scales;  // of codes: fp32 [pages, heads, page_tokens]
+  Tensor rows;  // [pages, heads, page_tokens, dim]; of int4 codes kByte [..., dim / 2] (kernels/dtype.h: i4_pair)
+  // Of codes: fp32 [pages, heads, page_tokens, groups]; each of a vector's equal parts has one. The last dimension is
+  // contiguous.
+  Tensor scales;
 
   Pages() = default;
   Pages(Tensor all_rows, Tensor all_scales = {}) : rows(std::move(all_rows)), scales(std::move(all_scales)) {}

@@ -21,7 +21,7 @@ struct LogitsRequest {
   models::DeviceSetting device = models::DeviceSetting::automatic;
   models::DTypeSetting dtype = models::DTypeSetting::fp32;  // of the computation
   elarge::QuantizationConfig quantization = {};
-  nn::CacheFormat cache_format = nn::CacheFormat::automatic;  // while generating
+  nn::CacheSetting cache_format = {};  // while generating
   ops::AttentionMechanism attention = ops::AttentionMechanism::automatic;
   ops::MoeMethod moe_method = ops::MoeMethod::fused_moe;
   std::vector<std::filesystem::path> adapters = {};

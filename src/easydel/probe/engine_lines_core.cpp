@@ -91,6 +91,9 @@ Value answer_of(const RequestOutput& output) {
   out.set("cached_tokens", Value::integer(output.cached_tokens));
   out.set("preemptions", Value::integer(output.preemptions));
   out.set("prompt_tokens", Value::integer(int64_t(output.prompt_token_ids.size())));
+  // What the context made shorter is never silent; most lines have no such thing.
+  if (output.truncated_tokens > 0) out.set("truncated_tokens", Value::integer(output.truncated_tokens));
+  if (output.capped_tokens > 0) out.set("capped_tokens", Value::integer(output.capped_tokens));
   return out;
 }
 

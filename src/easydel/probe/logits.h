@@ -18,9 +18,9 @@ struct LogitsOptions {
       trace;  // a file for named intermediate tensors, or a folder to put trace.safetensors into; empty: none
   bool gradients = true;  // of the loss, if there are labels; not for a quantized model
   std::optional<nn::Quantization> quantization = {};
-  std::vector<std::filesystem::path> adapters = {};           // folders, all over the model's weights at once
-  bool merged = false;                                        // into the weights, before anything is computed
-  nn::CacheFormat cache_format = nn::CacheFormat::automatic;  // while generating
+  std::vector<std::filesystem::path> adapters = {};  // folders, all over the model's weights at once
+  bool merged = false;                               // into the weights, before anything is computed
+  nn::CacheSetting cache_format = {};                // while generating
 };
 
 // models::Inputs (safetensors): input_ids int64 [rows, T]; attention_mask, token_type_ids of that shape; labels as the
