@@ -63,6 +63,8 @@ struct CodePanelLoops {
     alignas(64) float shifts[pair_numbers];
 
     const Numbers& of_pair(int64_t) const { return *this; }
+    F scales_at(int64_t v) const { return V::load(scales + v); }
+    F shifts_at(int64_t v) const { return V::load(shifts + v); }
     // Returns the group's codes.
     const uint8_t* read(const CodePanelsLayout& from, const uint8_t* head) {
       spread(head, from.numbers, scales);
@@ -75,35 +77,41 @@ struct CodePanelLoops {
   class OrderedNumbers {
    public:
     OrderedNumbers(const CodePanelsLayout& from, int64_t panel)
-        : group_of_k_(from.spec.group_of_k.data()), k_(from.k), shifted_(from.spec.shift != CodeShift::none) {
+        : group_of_k_(from.spec.group_of_k.data()),
+          k_(from.k),
+          group_numbers_(from.spec.shift == CodeShift::none ? pair_numbers : 2 * pair_numbers) {
       thread_local Scratch<float> of_thread;
-      float* const to = of_thread.at_least(from.groups * pair_numbers);
+      float* const to = of_thread.at_least(from.groups * group_numbers_);
       for (int64_t g = 0; g < from.groups; ++g) {
         const uint8_t* const head = from.group_at(panel, g);
-        widen_numbers(head, from.numbers, to + g * pair_numbers);
-        if (shifted_)
-          widen_numbers(head + from.bytes_of_numbers(), from.numbers, to + g * pair_numbers + panel_columns);
+        spread(head, from.numbers, to + g * group_numbers_);
+        if (from.spec.shift != CodeShift::none)
+          spread(head + from.bytes_of_numbers(), from.numbers, to + g * group_numbers_ + pair_numbers);
       }
       of_groups_ = to;
     }
 
+    struct Pair {
+      const float *even, *odd;
+
+      [[gnu::always_inline]] F scales_at(int64_t v) const {
+        if constexpr (width == 1)
+          return V::load((v % 2 == 0 ? even : odd) + v);
+        else
+          return V::alternate(V::load(even + v), V::load(odd + v));
+      }
+      [[gnu::always_inline]] F shifts_at(int64_t v) const { return scales_at(pair_numbers + v); }
+    };
     // Of k and k + 1.
-    [[gnu::always_inline]] const Numbers& of_pair(int64_t k) {
-      const float* const even = of_groups_ + group_of_k_[k] * pair_numbers;
-      const float* const odd = of_groups_ + group_of_k_[k + 1 < k_ ? k + 1 : k] * pair_numbers;
-      for (int64_t c = 0; c < panel_columns; ++c) now_.scales[2 * c] = even[c], now_.scales[2 * c + 1] = odd[c];
-      if (shifted_)
-        for (int64_t c = panel_columns; c < pair_numbers; ++c)
-          now_.shifts[2 * c - pair_numbers] = even[c], now_.shifts[2 * c + 1 - pair_numbers] = odd[c];
-      return now_;
+    [[gnu::always_inline]] Pair of_pair(int64_t k) const {
+      return {of_groups_ + group_of_k_[k] * group_numbers_,
+              of_groups_ + group_of_k_[k + 1 < k_ ? k + 1 : k] * group_numbers_};
     }
 
    private:
     const int32_t* group_of_k_;
-    int64_t k_;
-    bool shifted_;
-    const float* of_groups_;  // scales and shifts of 32 columns
-    Numbers now_;
+    int64_t k_, group_numbers_;
+    const float* of_groups_;  // scales and shifts of 32 columns, each number twice
   };
 
   // Whether a value that is written as `dtype` is code x scale and nothing else.
@@ -150,7 +158,7 @@ struct CodePanelLoops {
   [[gnu::always_inline]] static void one_pair(const CodePanelsLayout& from, GroupNumbers& of_groups, const Codes& codes,
                                               const uint8_t* at, int64_t k, DType dtype, void* to) {
     if (k >= from.k) return;
-    const Numbers& numbers = of_groups.of_pair(k);
+    const auto& numbers = of_groups.of_pair(k);
     if (dtype == DType::bf16) {
       bf16* const pairs = static_cast<bf16*>(to) + k / k_block * k_block * panel_columns + k % k_block * tile_columns;
 #pragma GCC unroll 4
@@ -168,14 +176,14 @@ struct CodePanelLoops {
       for (int64_t c = 0; c < panel_columns; ++c) even[panel_columns + c] = decoded[2 * c + 1];
   }
 
-  template <bool only_scales>
-  [[gnu::always_inline]] static F value(const CodePanelsSpec& spec, const Numbers& numbers, F x, int64_t v,
+  template <bool only_scales, class PairNumbers>
+  [[gnu::always_inline]] static F value(const CodePanelsSpec& spec, const PairNumbers& numbers, F x, int64_t v,
                                         bool narrow) {
     if constexpr (!only_scales)
-      if (spec.shift == CodeShift::zeros) x = V::sub(x, V::load(numbers.shifts + v));
-    x = V::mul(x, V::load(numbers.scales + v));
+      if (spec.shift == CodeShift::zeros) x = V::sub(x, numbers.shifts_at(v));
+    x = V::mul(x, numbers.scales_at(v));
     if constexpr (!only_scales) {
-      if (spec.shift == CodeShift::offsets) x = V::add(x, V::load(numbers.shifts + v));
+      if (spec.shift == CodeShift::offsets) x = V::add(x, numbers.shifts_at(v));
       if (spec.factor != 1) x = V::mul(x, V::set1(spec.factor));
       if (spec.rounding == ValueRounding::f16) x = V::rounded_to_half(x);
       if (is_bf16(spec) && !narrow) x = V::rounded(x);
@@ -183,17 +191,14 @@ struct CodePanelLoops {
     return x;
   }
 
-  // The scales, zeros or offsets of 32 columns; `spread` writes each twice.
+  // The scales, zeros or offsets of 32 columns, each twice.
   static void spread(const uint8_t* from, CodeNumbers numbers, float* to) {
     alignas(64) float plain[panel_columns];
-    widen_numbers(from, numbers, plain);
-    for (int64_t c = 0; c < panel_columns; ++c) to[2 * c] = to[2 * c + 1] = plain[c];
-  }
-  static void widen_numbers(const uint8_t* from, CodeNumbers numbers, float* to) {
     for (int64_t c = 0; c < panel_columns; c += width)
-      V::store(to + c, numbers == CodeNumbers::f32    ? V::load(reinterpret_cast<const float*>(from) + c)
-                       : numbers == CodeNumbers::bf16 ? V::load(reinterpret_cast<const bf16*>(from) + c)
-                                                      : V::load_halves(from + 2 * c));
+      V::store(plain + c, numbers == CodeNumbers::f32    ? V::load(reinterpret_cast<const float*>(from) + c)
+                          : numbers == CodeNumbers::bf16 ? V::load(reinterpret_cast<const bf16*>(from) + c)
+                                                         : V::load_halves(from + 2 * c));
+    for (int64_t c = 0; c < panel_columns; ++c) to[2 * c] = to[2 * c + 1] = plain[c];
   }
 
   // The second of the pair that begins at k, in every column.

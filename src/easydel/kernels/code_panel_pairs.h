@@ -79,9 +79,10 @@ struct CodePanelPairs : private CodePanelLoops<Avx512> {
     (add_pair<only_scales, pair>(spec, numbers.of_pair(k + 2 * pair), codes, at, a + pair * rows, sums), ...);
   }
 
-  template <bool only_scales, int pair, class Codes, int rows>
-  [[gnu::always_inline]] static void add_pair(const CodePanelsSpec& spec, const Numbers& numbers, const Codes& codes,
-                                              const uint8_t* at, const uint32_t* a, __m512 (&sums)[2][rows]) {
+  template <bool only_scales, int pair, class PairNumbers, class Codes, int rows>
+  [[gnu::always_inline]] static void add_pair(const CodePanelsSpec& spec, const PairNumbers& numbers,
+                                              const Codes& codes, const uint8_t* at, const uint32_t* a,
+                                              __m512 (&sums)[2][rows]) {
 #pragma GCC unroll 2
     for (int tile = 0; tile < 2; ++tile) {
       const auto half = [&](int64_t v) {
