@@ -153,7 +153,10 @@ int main(int count, char** values) {
   const auto wanted = [&](const std::string& name) { return name.find(word) != std::string::npos; };
   CodeTable whole;
   for (int i = 0; i < 16; ++i) whole[size_t(i)] = float(i);
-  const float half = 0x1.004p-8f;  // fp16, not bf16
+  const float half = 0x1.004p-8f;         // fp16, not bf16
+  const float product = half * 0x37p-6f;  // of a half and a whole number, as in K-quants
+  std::vector<int32_t> order(k);          // act order, groups of 128
+  for (size_t i = 0; i < order.size(); ++i) order[i] = int32_t(i * 7919 % k / 128);
   struct Panels {
     std::string name;
     CodePanelsSpec spec;
@@ -168,6 +171,17 @@ int main(int count, char** values) {
                   {.codes = PanelCodes::u8, .group = 128, .shift = CodeShift::zeros, .rounding = ValueRounding::f16},
                   half,
                   8},
+           Panels{"gptq, act order, groups of 128",
+                  {.codes = PanelCodes::table4,
+                  .group_of_k = order,
+                  .table = whole,
+                  .shift = CodeShift::zeros,
+                  .rounding = ValueRounding::f16},
+                  half,
+                  8},
+           Panels{"Q5_K", {.codes = PanelCodes::u8, .group = 32, .shift = CodeShift::offsets}, product, -product},
+           Panels{"Q6_K", {.codes = PanelCodes::i8, .group = 16}, product, 0},
+           Panels{"Q3_K", {.codes = PanelCodes::table4, .group = 16, .table = whole}, product, 0},
            Panels{"nvfp4", {.codes = PanelCodes::table4, .group = 16, .table = whole}, 0x1p-8f, 0},
        })
     if (wanted(one.name)) bench.panels(one.name, one.spec, one.scale, one.shift);
@@ -177,5 +191,6 @@ int main(int count, char** values) {
   if (wanted("nf4")) bench.packed("nf4, groups of 64", {Codes::table4, 64, nf4_table()});
   if (wanted("Q4_0")) bench.shifted("Q4_0", 32, CodeShift::none, half, 0);
   if (wanted("Q4_1")) bench.shifted("Q4_1", 32, CodeShift::offsets, half, -half);
+  if (wanted("Q4_K")) bench.shifted("Q4_K", 32, CodeShift::offsets, product, -product);
   if (wanted("gptq, awq")) bench.shifted("gptq, awq, groups of 128", 128, CodeShift::zeros, half, 8);
 }

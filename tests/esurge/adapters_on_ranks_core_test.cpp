@@ -97,6 +97,39 @@ TEST(AdaptersOnRanks, GiveTheTokensOfOneRankOverWeightsThatWereInAnotherLayout) 
   expect_answers_of_one(by_tensor, {1, 2, 1, 1, 1});
 }
 
+// Of layers that are cut, and in data parts.
+TEST(AdaptersOnRanks, AreAddedUp) {
+  using Kind = models::AdapterSum::Kind;
+  const std::vector<models::AdapterSum::Share> shares = {{"one", 1.5}, {"words", -0.5}, {"zeros", 1}};
+  for (const std::vector<int64_t>& sizes : {by_tensor, by_data}) {
+    test::TemporaryFolder folder;
+    const fs::path path = write_model(folder, llama);
+    test::run_ranks(2, [&](const Meeting& meeting) {
+      if (meeting.world.rank == 0) write_adapters(path);
+      const auto team = join(meeting, 20, sizes);
+      on_ranks(*team, meeting, load(path, team), config_of(), [&](EngineSetup setup) {
+        std::vector<Request> asked = requests();
+        for (size_t i = 0; i < asked.size(); i += 2) asked[i].sampling.adapter = "sum";
+        StepEngine engine(std::move(setup)), alone(setup_of(load(path, Team::alone()), config_of()));
+        for (StepEngine* one : {&engine, &alone}) {
+          load_all(*one, path);
+          one->add_adapter_sum("sum", Kind::cat, shares);
+        }
+        EXPECT_EQ(test::refusal([&] {
+                    engine.add_adapter_sum("x", Kind::linear, {{"one", 1}, {"other", 1}});
+                  }),
+                  "adapters.x: adds up more than products of A and B (model.layers.0.self_attn.q_proj has DoRA, "
+                  "lora_bias, or a weight of its own)\n    merge such adapters: easydel merge");
+        const Answers found = run(engine, asked);
+        EXPECT_EQ(found.tokens, run(alone, asked).tokens);
+        EXPECT_NE(found.tokens, run(engine, requests()).tokens);
+        engine.unload_adapter("sum");
+        EXPECT_EQ(run(engine, requests()).tokens, run(alone, requests()).tokens);
+      });
+    });
+  }
+}
+
 TEST(AdaptersOnRanks, KeepTheVersionThatARequestBeganWith) {
   test::TemporaryFolder folder;
   const fs::path path = write_model(folder, llama);

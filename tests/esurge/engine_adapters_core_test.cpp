@@ -189,6 +189,69 @@ TEST_P(AdaptersOfAnEngine, RefuseWhatIsNotTheirsAndChangeNothing) {
   EXPECT_EQ(engine.generate(request).error, "");
 }
 
+// A sum has the bits that it has in the plain loop, keeps what it adds up, and is cached apart.
+TEST_P(AdaptersOfAnEngine, AreAddedUp) {
+  using Kind = models::AdapterSum::Kind;
+  write("second", "{r: 3, alpha: 2, init: random}", 9);
+  EngineSetup own = own_setup(16, 64);
+  own.fingerprint = "fp";
+  StepEngine engine(own);
+  Request request;
+  request.prompt = "Once upon a time";
+  request.sampling.temperature = 0, request.sampling.max_tokens = 20, request.sampling.logprobs = 0;
+  const auto answer = [&](const char* adapter) {
+    request.sampling.adapter = adapter;
+    RequestOutput last;
+    engine.add(request, [&](RequestOutput output) { last = std::move(output); });
+    while (engine.step()) {
+    }
+    return last;
+  };
+  for (const char* name : {"one", "second", "other", "zeros"}) engine.load_adapter(name, work_ / name);
+  const std::string one = bits_of(answer("one"));
+  const int64_t version = engine.add_adapter_sum("both", Kind::cat, {{"one", 2}, {"second", -0.5}});
+  engine.add_adapter_sum("linear", Kind::linear, {{"one", 2}, {"second", -0.5}});
+  engine.add_adapter_sum("nothing", Kind::cat, {{"zeros", 3}});
+  EXPECT_EQ(engine.adapters().at(0).name, "both");
+  EXPECT_EQ(engine.adapters().at(0).version, version);
+  EXPECT_EQ(engine.adapters().at(0).r, 6);
+  const RequestOutput both = answer("both");
+  EXPECT_NE(bits_of(both), one);
+  EXPECT_NE(bits_of(both), bits_of(answer("linear")));
+  EXPECT_NE(both.fingerprint, answer("linear").fingerprint);
+  request.sampling.adapter.reset();
+  RequestOutput plain;
+  engine.add(request, [&](RequestOutput output) { plain = std::move(output); });
+  while (engine.step()) {
+  }
+  EXPECT_EQ(bits_of(answer("nothing")), bits_of(plain));
+  // The answer of the model that both were loaded with.
+  EngineSetup merged = setup(16, 64);
+  models::AdapterOptions first = models::adapter_in(work_ / "one"), second = models::adapter_in(work_ / "second");
+  first.weight = 2, second.weight = -0.5, second.name = "second";
+  merged.model = loaded({first, second});
+  StepEngine loop(merged);
+  request.sampling.adapter.reset();
+  RequestOutput expected;
+  loop.add(request, [&](RequestOutput output) { expected = std::move(output); });
+  while (loop.step()) {
+  }
+  EXPECT_EQ(both.outputs.at(0).token_ids, expected.outputs.at(0).token_ids);
+  engine.unload_adapter("one");
+  EXPECT_EQ(bits_of(answer("both")), bits_of(both));
+  const auto refused = [&](const char* name, Kind kind, const char* part) {
+    return test::refusal([&] { engine.add_adapter_sum(name, kind, {{"second", 1}, {part, 1}}); });
+  };
+  EXPECT_EQ(refused("both", Kind::cat, "zeros"),
+            "adapters.both: an adapter of this name is loaded already\n    replace or remove it, or give another name");
+  EXPECT_EQ(refused("x", Kind::cat, "one"),
+            "adapters.x: no adapter is called 'one'\n    known: both, linear, nothing, other, second, zeros");
+  EXPECT_EQ(refused("x", Kind::linear, "zeros"),
+            "adapters.x: linear adds adapters of one rank, and model.layers.0.self_attn.o_proj has 3 and 4\n"
+            "    cat adds those of different ranks");
+  EXPECT_EQ(engine.adapters().size(), 6u);
+}
+
 // A copy of the model's tokenizer beside an adapter, in which `what` is another text.
 void write_tokenizer(const fs::path& folder, const std::string& what, const std::string& other) {
   const fs::path from = test::test_data("models/stories260K-hf");

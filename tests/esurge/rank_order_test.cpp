@@ -13,6 +13,7 @@ namespace {
 
 const std::vector<RankOrder>& orders() {
   static const std::vector<RankOrder> all = {LoadAdapter{7, "adapters/one", "digest"},
+                                             AddAdapterSum{9, true, {{7, 0.5}, {8, -2}}},
                                              LoadWeights{"weights/new"},
                                              ReceiveWeights{"{\"vocab_size\": 96}"},
                                              DescribeWeights{true},

@@ -31,7 +31,13 @@ struct Coded {
         if (numbers == CodeNumbers::f16) x = std::clamp(rounded_to_half(x), -65504.0f, 65504.0f);
       }
   }
-  int64_t groups() const { return spec.group > 0 ? divide_up(k, spec.group) : 1; }
+  int64_t groups() const {
+    if (spec.is_ordered()) return std::ranges::max(spec.group_of_k) + 1;
+    return spec.group > 0 ? divide_up(k, spec.group) : 1;
+  }
+  int64_t group_of(int64_t i) const {
+    return spec.is_ordered() ? spec.group_of_k[size_t(i)] : spec.group > 0 ? i / spec.group : 0;
+  }
   float code(int64_t i) const {
     const uint8_t code = codes[size_t(i)];
     return spec.codes == PanelCodes::i8     ? float(int8_t(code))
@@ -42,7 +48,7 @@ struct Coded {
   std::vector<float> values() const {
     std::vector<float> out;
     for (int64_t i = 0; i < n * k; ++i) {
-      const size_t number = size_t(i / k * groups() + (spec.group > 0 ? i % k / spec.group : 0));
+      const size_t number = size_t(i / k * groups() + group_of(i % k));
       float value = (code(i) - (spec.shift == CodeShift::zeros ? shifts[number] : 0)) * scales[number];
       if (spec.shift == CodeShift::offsets) value += shifts[number];
       value *= spec.factor;
@@ -62,6 +68,15 @@ struct Coded {
         n, k, spec);
   }
 };
+
+// Act order: each of k belongs to any of `groups`.
+std::vector<int32_t> some_order(int64_t k, int32_t groups) {
+  std::vector<int32_t> out;
+  std::mt19937 generator(11);
+  for (int64_t i = 0; i < k; ++i) out.push_back(i < groups ? groups - 1 - int32_t(i) : int32_t(generator()) % groups);
+  for (int32_t& group : out) group = std::abs(group);
+  return out;
+}
 
 std::vector<CodePanelsSpec> every_spec() {
   std::vector<CodePanelsSpec> out;
@@ -85,10 +100,11 @@ TEST(CodePanels, DecodeToTheValuesThatTheirCodesMean) {
   for (CodePanelsSpec spec : every_spec()) {
     SCOPED_TRACE(told(spec));
     for (const auto& [n, k] : {std::pair{70, 75}, {33, 96}, {3, 16}})
-      for (const bool whole_rows : {false, true})
+      for (const char* const groups : {"whole rows", "groups", "act order"})
         for (const CodeNumbers numbers : {CodeNumbers::f32, CodeNumbers::bf16, CodeNumbers::f16}) {
           CodePanelsSpec own = spec;
-          if (whole_rows) own.group = 0;
+          if (groups == std::string_view("whole rows")) own.group = 0;
+          if (groups == std::string_view("act order")) own.group_of_k = some_order(k, 7);
           const Coded coded(n, k, own, numbers);
           const auto panels = coded.panels();
           EXPECT_EQ(panels->layout().numbers, numbers);
@@ -132,8 +148,10 @@ TEST(CodePanels, MultiplyWithTheBitsOfTheirDecodedValues) {
   constexpr int64_t n = 70;
   for (const CodePanelsSpec& spec : every_spec()) {
     SCOPED_TRACE(told(spec));
-    for (const int64_t k : {75, 96}) {
-      const Coded coded(n, k, spec, spec.shift == CodeShift::zeros ? CodeNumbers::bf16 : CodeNumbers::f16);
+    for (const int64_t k : {75, 96, 111}) {
+      CodePanelsSpec own = spec;
+      if (k == 111) own.group_of_k = some_order(k, 5);
+      const Coded coded(n, k, own, spec.shift == CodeShift::zeros ? CodeNumbers::bf16 : CodeNumbers::f16);
       const EncodedWeight weight{coded.panels(), n, 0, 1};
       const std::vector<float> values = coded.values();
       for (const int64_t m : {1, 5, 40}) expect_products_of_plain(weight, values, m, n, k);
@@ -146,8 +164,10 @@ TEST(CodePanels, MultiplyFewRowsWithTheSameBitsAsMany) {
   constexpr int64_t n = 70;
   for (const CodePanelsSpec& spec : every_spec()) {
     SCOPED_TRACE(told(spec));
-    for (const int64_t k : {80, 96, 160}) {
-      Coded coded(n, k, spec, CodeNumbers::f16);
+    for (const int64_t k : {80, 96, 160, 176}) {
+      CodePanelsSpec own = spec;
+      if (k == 176) own.group_of_k = some_order(k, 9);
+      Coded coded(n, k, own, CodeNumbers::f16);
       for (size_t i = 0; i < coded.spec.table.size(); ++i) coded.spec.table[i] = float(int(i * 7 % 16) - 5);
       std::mt19937 generator(9);
       for (float& scale : coded.scales) scale = rounded_to_half(float(1 + generator() % 999) * 0x1.01p-14f);
@@ -171,6 +191,30 @@ TEST(CodePanels, KnowDenormalValues) {
   EXPECT_TRUE(coded.panels()->layout().is_normal);
   coded.scales[5] = 0x1p-127f;
   EXPECT_FALSE(coded.panels()->layout().is_normal);
+}
+
+// As K-quants of ggml have them: a half times a whole number needs fp32, and is a multiple of 2^-24 all the same.
+TEST(CodePanels, KnowThatSumsOfMultiplesAreNotDenormal) {
+  const CodePanelsSpec spec{.codes = PanelCodes::u8, .group = 16, .shift = CodeShift::offsets};
+  Coded coded(32, 64, spec, CodeNumbers::f32);
+  for (float& scale : coded.scales) scale = half_value(0x0401) * 63;
+  for (float& shift : coded.shifts) shift = -half_value(0x0003) * 61;
+  EXPECT_EQ(coded.panels()->layout().numbers, CodeNumbers::f32);
+  EXPECT_TRUE(coded.panels()->layout().is_normal);
+  for (const int64_t m : {1, 4}) expect_products_of_plain({coded.panels(), 32, 0, 1}, coded.values(), m, 32, 64);
+  coded.shifts[3] = 0x1p-25f;
+  EXPECT_FALSE(coded.panels()->layout().is_normal);
+}
+
+TEST(CodePanels, AreUnpackedInActOrder) {
+  CodePanelsSpec spec{.codes = PanelCodes::table4};
+  spec.group_of_k = some_order(75, 4);
+  const Coded coded(37, 75, spec, CodeNumbers::f32);
+  std::vector<uint8_t> codes(coded.codes.size());
+  std::vector<float> scales(coded.scales.size());
+  unpack_panels(*coded.panels(), codes.data(), scales.data());
+  EXPECT_EQ(codes, coded.codes);
+  EXPECT_TRUE(same_bits(scales, coded.scales));
 }
 
 // Half of what fp32 scales take.

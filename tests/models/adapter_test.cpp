@@ -362,6 +362,17 @@ TEST_F(FolderOfAnAdapter, WithNaNIsRefused) {
       "are not finite (NaN or infinity)\n    the adapter is broken; save or fetch it again");
 }
 
+TEST(Adapters, OfARankAboveTheSmallerSideAreWarnedOf) {
+  testing::internal::CaptureStderr();
+  with_lora(golden("llama"), "{r: 33, target_modules: [layers.0.self_attn.q_proj]}");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "warning: lora: r is 33, and model.layers.0.self_attn.q_proj is only 32 x 32; a rank above the smaller "
+            "side learns nothing more\n");
+  testing::internal::CaptureStderr();
+  with_lora(golden("llama"), "{r: 32, target_modules: [layers.0.self_attn.q_proj]}");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(Adapters, ThatFindNothingSayWhatWould) {
   const auto refused = [](const std::string& yaml) { return test::refusal([&] { with_lora(golden("llama"), yaml); }); };
   EXPECT_EQ(refused("{target_modules: [query]}"),

@@ -1,5 +1,5 @@
-// Q8_0, Q4_0 and Q4_1 of GGUF files as codes: their values, and what a model does with them. ggml's own values are in
-// tests/data/weights/ggml_blocks.gguf.
+// Q8_0, Q4_0, Q4_1 and K-quants of GGUF files as codes: their values, and what a model does with them. ggml's own
+// values are in tests/data/weights/ggml_blocks.gguf.
 #include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
@@ -21,6 +21,31 @@ namespace {
 
 using weights::GgmlType;
 
+// Where a block has its scale and its offset (-1: none), and a size of scales that gives small weights.
+struct BlockHead {
+  int64_t scale, offset;
+  uint16_t size;
+};
+BlockHead head_of(GgmlType type) {
+  switch (type) {
+    case GgmlType::q8_0:
+      return {0, -1, 0x0c00};
+    case GgmlType::q4_1:
+      return {0, 2, 0x1800};
+    case GgmlType::q2_k:
+      return {80, 82, 0x1400};
+    case GgmlType::q3_k:
+      return {108, -1, 0x1000};
+    case GgmlType::q4_k:
+    case GgmlType::q5_k:
+      return {0, 2, 0x0400};
+    case GgmlType::q6_k:
+      return {208, -1, 0x0200};
+    default:
+      return {0, -1, 0x1800};
+  }
+}
+
 // A model of two layers whose matrices are blocks of random codes. Scales of Q4_0 have both signs.
 struct BlocksModel {
   test::TemporaryFolder folder;
@@ -29,12 +54,13 @@ struct BlocksModel {
   std::mt19937 random{7};
 
   explicit BlocksModel(GgmlType type, const std::string& architecture = "llama", uint16_t first_scale = 0) {
-    const int64_t hidden = 64, vocabulary = 96;
+    const bool large = weights::form_of(type).elements == 256;
+    const int64_t hidden = large ? 256 : 64, inner = large ? 256 : 96, vocabulary = 96;
     out.text("general.architecture", architecture);
     for (const auto& [key, value] : std::vector<std::pair<const char*, int64_t>>{{"context_length", 64},
                                                                                  {"embedding_length", hidden},
                                                                                  {"block_count", 2},
-                                                                                 {"feed_forward_length", 96},
+                                                                                 {"feed_forward_length", inner},
                                                                                  {"attention.head_count", 4},
                                                                                  {"attention.head_count_kv", 2}})
       out.integer(architecture + "." + key, value);
@@ -45,14 +71,15 @@ struct BlocksModel {
     for (const std::string layer : {"blk.0.", "blk.1."}) {
       norm(layer + "attn_norm.weight", hidden);
       norm(layer + "ffn_norm.weight", hidden);
-      if (architecture == "qwen3") norm(layer + "attn_q_norm.weight", 16), norm(layer + "attn_k_norm.weight", 16);
+      if (architecture == "qwen3")
+        norm(layer + "attn_q_norm.weight", hidden / 4), norm(layer + "attn_k_norm.weight", hidden / 4);
       matrix(layer + "attn_q.weight", type, hidden, hidden);
       matrix(layer + "attn_k.weight", type, hidden / 2, hidden);
       matrix(layer + "attn_v.weight", type, hidden / 2, hidden);
       matrix(layer + "attn_output.weight", type, hidden, hidden);
-      matrix(layer + "ffn_gate.weight", type, 96, hidden, first_scale);
-      matrix(layer + "ffn_up.weight", type, 96, hidden);
-      matrix(layer + "ffn_down.weight", type, hidden, 96);
+      matrix(layer + "ffn_gate.weight", type, inner, hidden, first_scale);
+      matrix(layer + "ffn_up.weight", type, inner, hidden);
+      matrix(layer + "ffn_down.weight", type, hidden, inner);
     }
     out.write(file);
   }
@@ -64,15 +91,16 @@ struct BlocksModel {
   }
   void matrix(const std::string& name, GgmlType type, int64_t rows, int64_t columns, uint16_t first_scale = 0) {
     const weights::GgmlForm& form = weights::form_of(type);
-    std::string bytes(size_t(rows * columns / 32) * form.bytes, '\0');
+    const BlockHead head = head_of(type);
+    std::string bytes(size_t(rows * columns / form.elements) * form.bytes, '\0');
     for (char& byte : bytes) byte = char(random());
     for (size_t block = 0; block < bytes.size(); block += form.bytes) {
-      // Between 2^-9 and 2^-7 of Q4, and an eighth of it for bytes; an offset of -8 to -4 times as much.
-      const uint16_t size = type == GgmlType::q8_0 ? 0x0c00 : 0x1800;
-      const auto scale = uint16_t(size + random() % 0x800 + (type == GgmlType::q4_0 ? random() % 2 << 15 : 0));
-      const auto offset = uint16_t(0x8000u + (scale & 0x7fffu) + 0x800u);
-      std::memcpy(bytes.data() + block, block == 0 && first_scale ? &first_scale : &scale, 2);
-      if (type == GgmlType::q4_1) std::memcpy(bytes.data() + block + 2, &offset, 2);
+      // Of Q4 between 2^-9 and 2^-7, of bytes an eighth of it; an offset of -8 to -4 times as much.
+      const auto scale = uint16_t(head.size + random() % 0x800 + (type == GgmlType::q4_0 ? random() % 2 << 15 : 0));
+      const bool is_minimum = form.elements == 256;  // which is taken away
+      const auto offset = uint16_t((is_minimum ? 0 : 0x8000u) + (scale & 0x7fffu) + 0x800u);
+      std::memcpy(bytes.data() + block + head.scale, block == 0 && first_scale ? &first_scale : &scale, 2);
+      if (head.offset >= 0) std::memcpy(bytes.data() + block + head.offset, &offset, 2);
     }
     out.tensor(name, type, {rows, columns}, [bytes](const auto& sink) { sink(bytes.data(), bytes.size()); });
   }
@@ -140,7 +168,8 @@ TEST_P(GgmlCodes, AreKeptAndGiveTheLogitsOfTheirValues) {
     const auto plain = loaded(model.folder / "values", dtype);
     for (const nn::Entry& entry : plain->parameters().entries()) EXPECT_TRUE(entry.shard.defined()) << entry.path;
     const Tensor found = logits(*kept).to(at::kFloat), wanted = logits(*plain).to(at::kFloat);
-    if (dtype == DTypeSetting::bf16 && GetParam() != GgmlType::q8_0)
+    const bool by_codes = GetParam() == GgmlType::q4_0 || GetParam() == GgmlType::q4_1 || GetParam() == GgmlType::q4_k;
+    if (dtype == DTypeSetting::bf16 && by_codes)
       EXPECT_LE((found - wanted).abs().max().item<double>(), 0.05 * wanted.abs().max().item<double>());
     else
       EXPECT_TRUE(found.equal(wanted));
@@ -189,7 +218,9 @@ TEST_P(GgmlCodes, RefuseScalesThatAreNotFinite) {
             "the file again");
 }
 
-INSTANTIATE_TEST_SUITE_P(Gguf, GgmlCodes, testing::Values(GgmlType::q8_0, GgmlType::q4_0, GgmlType::q4_1),
+INSTANTIATE_TEST_SUITE_P(Gguf, GgmlCodes,
+                         testing::Values(GgmlType::q8_0, GgmlType::q4_0, GgmlType::q4_1, GgmlType::q2_k, GgmlType::q3_k,
+                                         GgmlType::q4_k, GgmlType::q5_k, GgmlType::q6_k),
                          [](const auto& info) { return std::string(weights::form_of(info.param).name); });
 
 }  // namespace

@@ -114,6 +114,14 @@ TEST(CodedFolder, RefusesTensorsThatDoNotFitTogether) {
             "model.safetensors: a.qweight: scale 0 is nan\n    a scale is a finite number that is not negative; fetch "
             "the file "
             "again");
+  scales[1] = char(0x7c), scales[4] = 1, scales[5] = char(0xbc);  // infinite; a number; negative
+  EXPECT_EQ(with(2, {"a.scales", DType::f16, {2, 16}, scales}),
+            "model.safetensors: a.qweight: scale 0 is inf\n    a scale is a finite number that is not negative; fetch "
+            "the file again");
+  scales[1] = 0x3c;
+  EXPECT_EQ(with(2, {"a.scales", DType::f16, {2, 16}, scales}),
+            "model.safetensors: a.qweight: scale 2 is -1.00098\n    a scale is a finite number that is not negative; "
+            "fetch the file again");
 }
 
 TEST(CodedFolder, RefusesAConfigurationThatContradictsTheTensors) {

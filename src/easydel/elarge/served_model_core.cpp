@@ -100,9 +100,9 @@ std::shared_ptr<esurge::Engine> make_engine(esurge::EngineSetup setup, const Con
   auto engine = std::make_shared<esurge::Engine>(std::move(setup));
   for (const NamedAdapter& one : named_adapters(config)) {
     if (one.sum)
-      refuse("adapters." + one.name, "a sum of adapters in the engine is not built yet",
-             "use engine: generator, or merge the adapters (easydel merge)");
-    engine->load_adapter(one.name, one.folder);
+      engine->add_adapter_sum(one.name, *one.sum, one.shares);
+    else
+      engine->load_adapter(one.name, one.folder);
   }
   return engine;
 }

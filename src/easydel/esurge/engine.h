@@ -52,6 +52,10 @@ class Engine {
   // texts of its requests. On several ranks each reads the folder, and no step is made meanwhile. UserError, and
   // nothing has changed on any rank: the name is there, or the folder does not fit the model. Returns the version.
   int64_t load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace = false);
+  // A weighted sum of adapters that are loaded, whose texts are the engine's tokenizer's; later changes of those do not
+  // change it. UserError as models::Adapters::add_sum.
+  int64_t add_adapter_sum(const std::string& name, models::AdapterSum::Kind kind,
+                          const std::vector<models::AdapterSum::Share>& shares);
   // Refuses new requests that name it; those that are known finish with it. UserError: there is no such adapter.
   void unload_adapter(const std::string& name);
   std::vector<AdapterInfo> adapters() const;  // by name

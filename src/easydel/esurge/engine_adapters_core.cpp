@@ -1,10 +1,12 @@
 // Adapters of the engine's requests.
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/log.h"
+#include "easydel/base/sha256.h"
 #include "easydel/esurge/adapter_files.h"
 #include "easydel/esurge/step_engine_parts.h"
 
@@ -103,6 +105,37 @@ int64_t StepEngine::load_adapter(const std::string& name, const std::filesystem:
   if (before) p.adapter_texts.erase(before->version());
   if (own_text) p.adapter_texts[loaded->version()] = std::move(*own_text);
   return int64_t(loaded->version());
+}
+
+int64_t StepEngine::add_adapter_sum(const std::string& name, models::AdapterSum::Kind kind,
+                                    const std::vector<models::AdapterSum::Share>& shares) {
+  Parts& p = *parts_;
+  models::Adapters& adapters = p.adapters_of_model();
+  adapters.check_sum(name, kind, shares);
+  const uint64_t version = models::Adapters::next_version();
+  AddAdapterSum order{version, kind == models::AdapterSum::Kind::linear, {}};
+  std::string content = order.linear ? "linear" : "cat";
+  {
+    const std::lock_guard lock(p.mutex);
+    for (const auto& [part, weight] : shares) {
+      order.shares.emplace_back(adapters.get(part, "adapters." + name)->version(), weight);
+      content += str(" ", p.adapter_digests[order.shares.back().first], " ", std::bit_cast<uint64_t>(weight));
+    }
+  }
+  models::Adapters::Loaded loaded;
+  const auto add = [&] { loaded = adapters.add_sum(name, kind, shares, version); };
+  if (!p.setup.ranks) {
+    add();
+  } else if (const std::string why = p.setup.ranks->give(order, add); !why.empty()) {
+    p.setup.ranks->know_adapter(version, loaded);
+    adapters.remove(name);
+    refuse("adapters." + name, why);
+  } else {
+    p.setup.ranks->know_adapter(version, loaded);
+  }
+  const std::lock_guard lock(p.mutex);
+  p.adapter_digests[version] = files::sha256(content).substr(0, 16);
+  return int64_t(version);
 }
 
 void StepEngine::unload_adapter(const std::string& name) {

@@ -96,6 +96,13 @@ struct Engine::Parts {
   void deliver();
   // Does `work` on the thread of steps, between two of them. What it throws comes back.
   void between_steps(std::function<void()> work);
+  // Loads an adapter, on several ranks between steps.
+  int64_t new_version(const std::function<int64_t()>& load) {
+    if (!on_ranks) return load();
+    int64_t version = 0;
+    between_steps([&] { version = load(); });
+    return version;
+  }
   void do_work();
   // Of something that steps change.
   void wait_until(const std::function<bool()>& holds) {
@@ -284,10 +291,12 @@ HeldWeights Engine::hold_weights() const {
 }
 
 int64_t Engine::load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace) {
-  if (!parts_->on_ranks) return parts_->steps.load_adapter(name, folder, replace);
-  int64_t version = 0;
-  parts_->between_steps([&] { version = parts_->steps.load_adapter(name, folder, replace); });
-  return version;
+  return parts_->new_version([&] { return parts_->steps.load_adapter(name, folder, replace); });
+}
+
+int64_t Engine::add_adapter_sum(const std::string& name, models::AdapterSum::Kind kind,
+                                const std::vector<models::AdapterSum::Share>& shares) {
+  return parts_->new_version([&] { return parts_->steps.add_adapter_sum(name, kind, shares); });
 }
 
 void Engine::unload_adapter(const std::string& name) { parts_->steps.unload_adapter(name); }

@@ -47,6 +47,7 @@ class Follower {
   void find_shared(StepMessage& step);
 
   void obey(const LoadAdapter& order);
+  void obey(const AddAdapterSum& order);
   void obey(const LoadWeights& order);
   void obey(const ReceiveWeights& order);
   void obey(const DescribeWeights& order);
@@ -134,6 +135,14 @@ void Follower::obey(const LoadAdapter& order) {
     if (adapter_files_digest(order.folder) != order.digest)
       refuse(order.folder, "has other files than on the first rank", "give every rank the same adapter");
   });
+}
+
+void Follower::obey(const AddAdapterSum& order) {
+  check(adapters_ != nullptr, "rank: a sum of no adapters");
+  std::vector<models::AdapterSum::Share> shares;
+  for (const auto& [number, weight] : order.shares) shares.push_back({adapter_name(number), weight});
+  using Kind = models::AdapterSum::Kind;
+  adapters_->add_sum(adapter_name(order.number), order.linear ? Kind::linear : Kind::cat, shares);
 }
 
 void Follower::obey(const LoadWeights& order) {

@@ -6,7 +6,7 @@
 namespace easydel::esurge {
 namespace {
 
-constexpr std::string_view order_kind = "easydel order 2";
+constexpr std::string_view order_kind = "easydel order 3";
 
 void write(MessageWriter& to, const LoadAdapter& order) {
   to.number(order.number);
@@ -17,6 +17,25 @@ void read(MessageReader& from, LoadAdapter& order) {
   order.number = from.number<uint64_t>();
   order.folder = from.text();
   order.digest = from.text();
+}
+
+void write(MessageWriter& to, const AddAdapterSum& order) {
+  to.number(order.number);
+  to.number(int64_t(order.linear));
+  to.number(int64_t(order.shares.size()));
+  for (const auto& [number, weight] : order.shares) {
+    to.number(number);
+    to.number(weight);
+  }
+}
+void read(MessageReader& from, AddAdapterSum& order) {
+  order.number = from.number<uint64_t>();
+  order.linear = from.between(0, 1, "a flag") != 0;
+  order.shares.resize(from.count(sizeof(uint64_t) + sizeof(double)));
+  for (auto& [number, weight] : order.shares) {
+    number = from.number<uint64_t>();
+    weight = from.number<double>();
+  }
 }
 
 void write(MessageWriter& to, const LoadWeights& order) { to.text(order.folder); }

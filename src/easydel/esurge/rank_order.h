@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,6 +19,14 @@ struct LoadAdapter {
   std::string folder = {};
   std::string digest = {};  // of the first rank's files (adapter_files_digest)
   bool operator==(const LoadAdapter&) const = default;
+};
+
+// Adds up adapters that were read. All ranks carry it out together.
+struct AddAdapterSum {
+  uint64_t number = 0;
+  bool linear = false;                                   // or of the products (models::AdapterSum::Kind)
+  std::vector<std::pair<uint64_t, double>> shares = {};  // numbers and weights
+  bool operator==(const AddAdapterSum&) const = default;
 };
 
 // Reads other weights beside the present ones. They answer after ChooseWeights.
@@ -67,8 +76,8 @@ struct PlaceCache {
   bool operator==(const PlaceCache&) const = default;
 };
 
-using RankOrder = std::variant<LoadAdapter, LoadWeights, ReceiveWeights, DescribeWeights, ChooseWeights, SaveCache,
-                               OpenCache, PlaceCache>;
+using RankOrder = std::variant<LoadAdapter, AddAdapterSum, LoadWeights, ReceiveWeights, DescribeWeights, ChooseWeights,
+                               SaveCache, OpenCache, PlaceCache>;
 std::string encode(const RankOrder& order);
 bool is_order(std::string_view bytes);
 RankOrder decode_order(std::string_view bytes);  // UserError: damaged bytes

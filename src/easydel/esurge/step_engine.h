@@ -16,6 +16,7 @@
 #include "easydel/esurge/metrics.h"
 #include "easydel/esurge/request.h"
 #include "easydel/esurge/results.h"
+#include "easydel/models/lora_config.h"
 
 namespace easydel::models {
 class Model;
@@ -109,8 +110,10 @@ class StepEngine {
   void take_new_weights(const std::function<NewWeights()>& make);
 
   // As Engine has them. From any thread; loading is the only work with tensors outside of step(). On several ranks
-  // load_adapter() belongs to the thread of step(), between steps; UserError as well: another rank cannot load it.
+  // both belong to the thread of step(), between steps; UserError as well: another rank cannot load it.
   int64_t load_adapter(const std::string& name, const std::filesystem::path& folder, bool replace = false);
+  int64_t add_adapter_sum(const std::string& name, models::AdapterSum::Kind kind,
+                          const std::vector<models::AdapterSum::Share>& shares);
   void unload_adapter(const std::string& name);
   std::vector<AdapterInfo> adapters() const;
 

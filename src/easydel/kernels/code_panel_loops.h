@@ -62,12 +62,56 @@ struct CodePanelLoops {
     alignas(64) float scales[pair_numbers];
     alignas(64) float shifts[pair_numbers];
 
+    const Numbers& of_pair(int64_t) const { return *this; }
+    F scales_at(int64_t v) const { return V::load(scales + v); }
+    F shifts_at(int64_t v) const { return V::load(shifts + v); }
     // Returns the group's codes.
     const uint8_t* read(const CodePanelsLayout& from, const uint8_t* head) {
       spread(head, from.numbers, scales);
       if (from.spec.shift != CodeShift::none) spread(head + from.bytes_of_numbers(), from.numbers, shifts);
       return head + from.bytes_of_head();
     }
+  };
+
+  // Act order: the numbers of each k are those of its group, so that those of a pair may differ.
+  class OrderedNumbers {
+   public:
+    OrderedNumbers(const CodePanelsLayout& from, int64_t panel)
+        : group_of_k_(from.spec.group_of_k.data()),
+          k_(from.k),
+          group_numbers_(from.spec.shift == CodeShift::none ? pair_numbers : 2 * pair_numbers) {
+      thread_local Scratch<float> of_thread;
+      float* const to = of_thread.at_least(from.groups * group_numbers_);
+      for (int64_t g = 0; g < from.groups; ++g) {
+        const uint8_t* const head = from.group_at(panel, g);
+        spread(head, from.numbers, to + g * group_numbers_);
+        if (from.spec.shift != CodeShift::none)
+          spread(head + from.bytes_of_numbers(), from.numbers, to + g * group_numbers_ + pair_numbers);
+      }
+      of_groups_ = to;
+    }
+
+    struct Pair {
+      const float *even, *odd;
+
+      [[gnu::always_inline]] F scales_at(int64_t v) const {
+        if constexpr (width == 1)
+          return V::load((v % 2 == 0 ? even : odd) + v);
+        else
+          return V::alternate(V::load(even + v), V::load(odd + v));
+      }
+      [[gnu::always_inline]] F shifts_at(int64_t v) const { return scales_at(pair_numbers + v); }
+    };
+    // Of k and k + 1.
+    [[gnu::always_inline]] Pair of_pair(int64_t k) const {
+      return {of_groups_ + group_of_k_[k] * group_numbers_,
+              of_groups_ + group_of_k_[k + 1 < k_ ? k + 1 : k] * group_numbers_};
+    }
+
+   private:
+    const int32_t* group_of_k_;
+    int64_t k_, group_numbers_;
+    const float* of_groups_;  // scales and shifts of 32 columns, each number twice
   };
 
   // Whether a value that is written as `dtype` is code x scale and nothing else.
@@ -83,31 +127,38 @@ struct CodePanelLoops {
     const int64_t k = from.k, block = k / k_block * k_block;
     if (dtype == DType::bf16 && k % k_block != 0)
       std::memset(static_cast<bf16*>(to) + block * panel_columns, 0, k_block * panel_columns * sizeof(bf16));
-    Numbers numbers;
-    for (int64_t g = 0; g < from.groups; ++g) {
-      const uint8_t* at = numbers.read(from, from.group_at(panel, g));
-      const int64_t begin = g * from.group, end = begin + from.length_of(g);
+    const auto decode_stream = [&](auto& numbers, const uint8_t* at, int64_t begin, int64_t end) {
       for (int64_t k0 = begin; k0 < end; k0 += 2 * Codes::pairs, at += 2 * Codes::pairs * from.bytes_of_k()) {
         for (int64_t line = 0; line < Codes::pairs * 2 * from.bytes_of_k(); line += 64)
           V::prefetch(at + prefetch_distance_bytes + line);
         some_pairs<Codes, only_scales>(from, numbers, codes, at, k0, dtype, to,
                                        std::make_integer_sequence<int, Codes::pairs>());
       }
+    };
+    if (from.spec.is_ordered()) {
+      OrderedNumbers numbers(from, panel);
+      decode_stream(numbers, from.codes_at(panel, 0), 0, k);
+    } else {
+      Numbers numbers;
+      for (int64_t g = 0; g < from.groups; ++g)
+        decode_stream(numbers, numbers.read(from, from.group_at(panel, g)), g * from.group,
+                      g * from.group + from.length_of(g));
     }
     if (dtype == DType::bf16 && k % 2 != 0) clear_odd(static_cast<bf16*>(to), k - 1);
   }
 
-  template <class Codes, bool only_scales, int... pair>
-  [[gnu::always_inline]] static void some_pairs(const CodePanelsLayout& from, const Numbers& numbers,
-                                                const Codes& codes, const uint8_t* at, int64_t k0, DType dtype,
-                                                void* to, std::integer_sequence<int, pair...>) {
+  template <class Codes, bool only_scales, class GroupNumbers, int... pair>
+  [[gnu::always_inline]] static void some_pairs(const CodePanelsLayout& from, GroupNumbers& numbers, const Codes& codes,
+                                                const uint8_t* at, int64_t k0, DType dtype, void* to,
+                                                std::integer_sequence<int, pair...>) {
     (one_pair<Codes, only_scales, pair>(from, numbers, codes, at, k0 + 2 * pair, dtype, to), ...);
   }
 
-  template <class Codes, bool only_scales, int pair>
-  [[gnu::always_inline]] static void one_pair(const CodePanelsLayout& from, const Numbers& numbers, const Codes& codes,
+  template <class Codes, bool only_scales, int pair, class GroupNumbers>
+  [[gnu::always_inline]] static void one_pair(const CodePanelsLayout& from, GroupNumbers& of_groups, const Codes& codes,
                                               const uint8_t* at, int64_t k, DType dtype, void* to) {
     if (k >= from.k) return;
+    const auto& numbers = of_groups.of_pair(k);
     if (dtype == DType::bf16) {
       bf16* const pairs = static_cast<bf16*>(to) + k / k_block * k_block * panel_columns + k % k_block * tile_columns;
 #pragma GCC unroll 4
@@ -125,14 +176,14 @@ struct CodePanelLoops {
       for (int64_t c = 0; c < panel_columns; ++c) even[panel_columns + c] = decoded[2 * c + 1];
   }
 
-  template <bool only_scales>
-  [[gnu::always_inline]] static F value(const CodePanelsSpec& spec, const Numbers& numbers, F x, int64_t v,
+  template <bool only_scales, class PairNumbers>
+  [[gnu::always_inline]] static F value(const CodePanelsSpec& spec, const PairNumbers& numbers, F x, int64_t v,
                                         bool narrow) {
     if constexpr (!only_scales)
-      if (spec.shift == CodeShift::zeros) x = V::sub(x, V::load(numbers.shifts + v));
-    x = V::mul(x, V::load(numbers.scales + v));
+      if (spec.shift == CodeShift::zeros) x = V::sub(x, numbers.shifts_at(v));
+    x = V::mul(x, numbers.scales_at(v));
     if constexpr (!only_scales) {
-      if (spec.shift == CodeShift::offsets) x = V::add(x, V::load(numbers.shifts + v));
+      if (spec.shift == CodeShift::offsets) x = V::add(x, numbers.shifts_at(v));
       if (spec.factor != 1) x = V::mul(x, V::set1(spec.factor));
       if (spec.rounding == ValueRounding::f16) x = V::rounded_to_half(x);
       if (is_bf16(spec) && !narrow) x = V::rounded(x);
@@ -140,7 +191,7 @@ struct CodePanelLoops {
     return x;
   }
 
-  // The scales, zeros or offsets of 32 columns.
+  // The scales, zeros or offsets of 32 columns, each twice.
   static void spread(const uint8_t* from, CodeNumbers numbers, float* to) {
     alignas(64) float plain[panel_columns];
     for (int64_t c = 0; c < panel_columns; c += width)

@@ -44,14 +44,21 @@ struct CodePanelPairs : private CodePanelLoops<Avx512> {
     for (auto& of_tile : sums)
       for (__m512& sum : of_tile) sum = V::zero();
     const uint32_t* a = step.a_pairs;
-    Numbers numbers;
-    for (int64_t g = 0; g < w.groups; ++g) {
-      const uint8_t* at = numbers.read(w, w.group_at(panel, g));
-      const int64_t length = w.length_of(g), bytes = 2 * Codes::pairs * w.bytes_of_k();
+    const auto add_stream = [&](auto& numbers, const uint8_t* at, int64_t begin, int64_t length) {
+      const int64_t bytes = 2 * Codes::pairs * w.bytes_of_k();
       for (int64_t k = 0; k < length; k += 2 * Codes::pairs, at += bytes, a += Codes::pairs * rows) {
         for (int64_t line = 0; line < bytes; line += 64) V::prefetch(at + prefetch_distance_bytes + line);
-        add_pairs<only_scales>(w.spec, numbers, codes, at, a, sums, std::make_integer_sequence<int, Codes::pairs>());
+        add_pairs<only_scales>(w.spec, numbers, codes, at, begin + k, a, sums,
+                               std::make_integer_sequence<int, Codes::pairs>());
       }
+    };
+    if (w.spec.is_ordered()) {
+      OrderedNumbers numbers(w, panel);
+      add_stream(numbers, w.codes_at(panel, 0), 0, w.k);
+    } else {
+      Numbers numbers;
+      for (int64_t g = 0; g < w.groups; ++g)
+        add_stream(numbers, numbers.read(w, w.group_at(panel, g)), g * w.group, w.length_of(g));
     }
     // The zero pair that follows the last one in every product turns a sum of -0 into +0.
     const bool padded = w.k < 2 * step.padded_k;
@@ -65,16 +72,17 @@ struct CodePanelPairs : private CodePanelLoops<Avx512> {
     ProductLoops<V>::write_rows(step, to, 0, rows, c);
   }
 
-  template <bool only_scales, class Codes, int rows, int... pair>
-  [[gnu::always_inline]] static void add_pairs(const CodePanelsSpec& spec, const Numbers& numbers, const Codes& codes,
-                                               const uint8_t* at, const uint32_t* a, __m512 (&sums)[2][rows],
+  template <bool only_scales, class GroupNumbers, class Codes, int rows, int... pair>
+  [[gnu::always_inline]] static void add_pairs(const CodePanelsSpec& spec, GroupNumbers& numbers, const Codes& codes,
+                                               const uint8_t* at, int64_t k, const uint32_t* a, __m512 (&sums)[2][rows],
                                                std::integer_sequence<int, pair...>) {
-    (add_pair<only_scales, pair>(spec, numbers, codes, at, a + pair * rows, sums), ...);
+    (add_pair<only_scales, pair>(spec, numbers.of_pair(k + 2 * pair), codes, at, a + pair * rows, sums), ...);
   }
 
-  template <bool only_scales, int pair, class Codes, int rows>
-  [[gnu::always_inline]] static void add_pair(const CodePanelsSpec& spec, const Numbers& numbers, const Codes& codes,
-                                              const uint8_t* at, const uint32_t* a, __m512 (&sums)[2][rows]) {
+  template <bool only_scales, int pair, class PairNumbers, class Codes, int rows>
+  [[gnu::always_inline]] static void add_pair(const CodePanelsSpec& spec, const PairNumbers& numbers,
+                                              const Codes& codes, const uint8_t* at, const uint32_t* a,
+                                              __m512 (&sums)[2][rows]) {
 #pragma GCC unroll 2
     for (int tile = 0; tile < 2; ++tile) {
       const auto half = [&](int64_t v) {

@@ -52,9 +52,15 @@ bool has_normal_values(const CodePanelsLayout& layout, const std::vector<float>&
   const CodePanelsSpec& spec = layout.spec;
   if (layout.k % spec.unit() != 0 || std::fabs(spec.factor) < 0x1p-20f || std::fabs(spec.factor) > 1) return false;
   // Whole codes, and scales and offsets that are multiples of 2^-24: so are the values.
-  if (spec.shift == CodeShift::offsets)
-    return layout.numbers == CodeNumbers::f16 && least_code(spec, {}) > 0 &&
-           std::ranges::all_of(spec.table, [](float x) { return std::nearbyint(x) == x && std::fabs(x) < 256; });
+  if (spec.shift == CodeShift::offsets) {
+    const auto is_multiple = [](float x) {
+      return std::fabs(x) < large / 512 && std::nearbyint(x * 0x1p24f) == x * 0x1p24f;
+    };
+    const auto is_code = [](float x) { return std::nearbyint(x) == x && std::fabs(x) < 256; };
+    return spec.codes != PanelCodes::e4m3 &&
+           (spec.codes != PanelCodes::table4 || std::ranges::all_of(spec.table, is_code)) &&
+           std::ranges::all_of(scales, is_multiple) && std::ranges::all_of(shifts, is_multiple);
+  }
   const float least = least_code(spec, shifts) * std::fabs(spec.factor);
   return std::ranges::all_of(
       scales, [&](float x) { return x == 0 || (std::fabs(x) * least >= normal && std::fabs(x) < large / 512); });
@@ -67,8 +73,8 @@ CodePanels::CodePanels(Executor& executor, const PanelSource& from, int64_t n, i
   const int64_t padded_k = round_up(k, spec.unit());
   layout_.spec = spec;
   layout_.n = n, layout_.k = k;
-  layout_.group = spec.group > 0 ? spec.group : std::max(padded_k, spec.unit());
-  layout_.groups = divide_up(k, layout_.group);
+  layout_.group = spec.group > 0 && !spec.is_ordered() ? spec.group : std::max(padded_k, spec.unit());
+  layout_.groups = spec.is_ordered() ? std::ranges::max(spec.group_of_k) + 1 : divide_up(k, layout_.group);
   const int64_t groups = layout_.groups;
   const bool shifted = spec.shift != CodeShift::none;
   std::vector<float> scales(size_t(n * groups)), shifts(size_t(shifted ? n * groups : 0));
@@ -90,12 +96,16 @@ CodePanels::CodePanels(Executor& executor, const PanelSource& from, int64_t n, i
     std::memset(data_.get() + panel * layout_.panel_bytes(), 0, size_t(layout_.panel_bytes()));
     for (int64_t g = 0; g < groups; ++g) {
       uint8_t* const head = const_cast<uint8_t*>(layout_.group_at(panel, g));
-      uint8_t* const codes = head + layout_.bytes_of_head();
-      const int64_t begin = g * layout_.group, length = std::min(layout_.group, k - begin);
       for (int64_t c = 0; c < count; ++c) {
         const size_t index = size_t((first + c) * groups + g);
         put_number(layout_.numbers, head, c, scales[index]);
         if (shifted) put_number(layout_.numbers, head + layout_.bytes_of_numbers(), c, shifts[index]);
+      }
+    }
+    for (int64_t stream = 0; stream < layout_.streams(); ++stream) {
+      uint8_t* const codes = const_cast<uint8_t*>(layout_.codes_at(panel, stream));
+      const int64_t begin = stream * layout_.group, length = std::min(layout_.group, k - begin);
+      for (int64_t c = 0; c < count; ++c) {
         const uint8_t* const row = rows + c * k + begin;
         for (int64_t i = 0; i < length; ++i)
           codes[byte_of(layout_, i, c)] |=
@@ -112,11 +122,10 @@ void unpack_panels(const CodePanels& panels, uint8_t* codes, float* scales) {
   const bool table4 = layout.spec.codes == PanelCodes::table4;
   for (int64_t row = 0; row < layout.n; ++row)
     for (int64_t i = 0; i < layout.k; ++i) {
-      const int64_t column = row % panel_columns, g = i / layout.group, in_group = i % layout.group;
-      const uint8_t* const head = layout.group_at(row / panel_columns, g);
-      const uint8_t byte = head[layout.bytes_of_head() + byte_of(layout, in_group, column)];
-      codes[row * layout.k + i] = table4 ? uint8_t(byte >> (in_group % 4 / 2 * 4) & 15) : byte;
-      if (in_group == 0) scales[row * layout.groups + g] = number_at(layout.numbers, head, column);
+      const int64_t column = row % panel_columns, g = layout.group_of(i), in_stream = i % layout.group;
+      const uint8_t byte = layout.codes_at(row / panel_columns, i / layout.group)[byte_of(layout, in_stream, column)];
+      codes[row * layout.k + i] = table4 ? uint8_t(byte >> (in_stream % 4 / 2 * 4) & 15) : byte;
+      scales[row * layout.groups + g] = number_at(layout.numbers, layout.group_at(row / panel_columns, g), column);
     }
 }
 
@@ -128,11 +137,12 @@ void CodePanels::decode(int64_t first, int64_t step, int64_t count, float* to) c
   const CodePanelsSpec& spec = layout_.spec;
   for (int64_t r = 0; r < count; ++r)
     for (int64_t i = 0; i < layout_.k; ++i) {
-      const int64_t row = first + r * step, column = row % panel_columns, in_group = i % layout_.group;
-      const uint8_t* const head = layout_.group_at(row / panel_columns, i / layout_.group);
-      const uint8_t byte = head[layout_.bytes_of_head() + byte_of(layout_, in_group, column)];
+      const int64_t row = first + r * step, column = row % panel_columns, in_stream = i % layout_.group;
+      const int64_t panel = row / panel_columns;
+      const uint8_t* const head = layout_.group_at(panel, layout_.group_of(i));
+      const uint8_t byte = layout_.codes_at(panel, i / layout_.group)[byte_of(layout_, in_stream, column)];
       const bool table4 = spec.codes == PanelCodes::table4;
-      float value = value_of(spec, table4 ? byte >> (in_group % 4 / 2 * 4) & 15 : byte);
+      float value = value_of(spec, table4 ? byte >> (in_stream % 4 / 2 * 4) & 15 : byte);
       const uint8_t* const shifts = head + layout_.bytes_of_numbers();
       if (spec.shift == CodeShift::zeros) value -= number_at(layout_.numbers, shifts, column);
       value *= number_at(layout_.numbers, head, column);

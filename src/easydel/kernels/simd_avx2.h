@@ -77,6 +77,7 @@ struct Avx2 {
   static void store_pairs(bf16* p, F x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_castps_si256(x)); }
   static void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
+  static F alternate(F even, F odd) { return _mm256_blend_ps(even, odd, 0xaa); }  // lanes of each in turn
   static F add(F a, F b) { return _mm256_add_ps(a, b); }
   static F sub(F a, F b) { return _mm256_sub_ps(a, b); }
   static F mul(F a, F b) { return _mm256_mul_ps(a, b); }

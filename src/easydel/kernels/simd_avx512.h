@@ -98,6 +98,7 @@ struct Avx512 {
   static void store_pairs(bf16* p, F x) { _mm512_storeu_si512(p, _mm512_castps_si512(x)); }
   static void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
+  static F alternate(F even, F odd) { return _mm512_mask_blend_ps(0xaaaa, even, odd); }  // lanes of each in turn
   static F add(F a, F b) { return _mm512_add_ps(a, b); }
   static F sub(F a, F b) { return _mm512_sub_ps(a, b); }
   static F mul(F a, F b) { return _mm512_mul_ps(a, b); }

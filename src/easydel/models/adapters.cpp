@@ -33,6 +33,8 @@ struct Adapters::Parts {
   std::vector<Adapter::Layer> layers;
 };
 
+uint64_t Adapters::next_version() { return ++last_version; }
+
 Adapters::Adapters(std::shared_ptr<const Model> model) : model_(std::move(model)) {
   const std::string where = model_->folder().string();
   if (!model_->adapters().empty())
@@ -98,7 +100,8 @@ std::shared_ptr<Adapters::Parts> Adapters::read_parts(const fs::path& folder) co
   return out;
 }
 
-Adapters::Held Adapters::hold(const std::string& name, const fs::path& folder, std::shared_ptr<Parts> parts) const {
+Adapters::Held Adapters::hold(const std::string& name, const fs::path& folder, std::shared_ptr<Parts> parts,
+                              uint64_t version) const {
   const auto& slots = model_->adapter_slots()->slots();
   std::vector<nn::LoadedAdapter::Part> of_slots(slots.size());
   int64_t rank = 0;
@@ -127,14 +130,13 @@ Adapters::Held Adapters::hold(const std::string& name, const fs::path& folder, s
                       : nn::low_rank_adapter(found->base, nn::Parameter(found->entry), layer.parts, layer.embedding);
     for (const nn::HeadRows& rows : found->heads) part.heads.push_back(part.weight->by_head(rows));
   }
-  const uint64_t version = ++last_version;
   return {std::make_shared<nn::LoadedAdapter>(name, version, std::move(of_slots), parts),
           {name, version, folder, rank},
           parts};
 }
 
 Adapters::Held Adapters::load(const std::string& name, const fs::path& folder) const {
-  return hold(name, folder, read_parts(folder));
+  return hold(name, folder, read_parts(folder), next_version());
 }
 
 std::string Adapters::names() const {
@@ -166,44 +168,53 @@ Adapters::Loaded Adapters::add(const std::string& name, const fs::path& folder, 
   return insert(std::move(held));
 }
 
-Adapters::Loaded Adapters::add_sum(const std::string& name, AdapterSum::Kind kind,
-                                   const std::vector<AdapterSum::Share>& shares) {
+std::vector<Adapters::Share> Adapters::parts_of_sum(const std::string& name, AdapterSum::Kind kind,
+                                                    const std::vector<AdapterSum::Share>& shares) const {
   refuse_taken(name);
   const std::string where = str("adapters.", name);
-  auto sum = std::make_shared<Parts>();
-  std::vector<std::pair<std::shared_ptr<const Parts>, double>> added;
+  std::vector<Share> out;
   for (const AdapterSum::Share& share : shares) {
-    added.emplace_back(held(share.name, where).parts, share.weight);
+    out.push_back({held(share.name, where).parts, share.weight});
     if (!std::isfinite(share.weight)) refuse(where, str(share.weight, " is not a weight"), "give a number");
   }
+  std::map<std::string, int64_t> ranks;  // of layers, as the first share has them
+  for (const auto& [parts, weight] : out)
+    for (const Adapter::Layer& layer : parts->layers) {
+      if (!layer.has_low_rank() || layer.parts.bias || layer.parts.magnitude)
+        refuse(where,
+               str("adds up more than products of A and B (", layer.module, " has DoRA, lora_bias, or a weight of ",
+                   "its own)"),
+               "merge such adapters: easydel merge");
+      const int64_t own = layer.parts.b.entry().shape[1], rank = ranks.try_emplace(layer.module, own).first->second;
+      if (kind == AdapterSum::Kind::linear && own != rank)
+        refuse(where, str("linear adds adapters of one rank, and ", layer.module, " has ", rank, " and ", own),
+               "cat adds those of different ranks");
+    }
+  return out;
+}
+
+Adapters::Loaded Adapters::add_sum(const std::string& name, AdapterSum::Kind kind,
+                                   const std::vector<AdapterSum::Share>& shares, uint64_t version) {
+  const std::vector<Share> added = parts_of_sum(name, kind, shares);
+  const bool linear = kind == AdapterSum::Kind::linear;
+  auto out = std::make_shared<Parts>();
   for (const nn::AdapterSlots::Slot& slot : model_->adapter_slots()->slots()) {
     Adapter::Layer layer;
     std::vector<Tensor> all_a, all_b;
     for (const auto& [parts, weight] : added) {
       const auto found = std::ranges::find(parts->layers, slot.module, &Adapter::Layer::module);
       if (found == parts->layers.end()) continue;
-      if (!found->has_low_rank() || found->parts.bias || found->parts.magnitude)
-        refuse(where,
-               str("adds up more than products of A and B (", slot.module, " has DoRA, lora_bias, or a weight of ",
-                   "its own)"),
-               "merge such adapters: easydel merge");
       layer = *found;
       // The rank is A's first dimension, of an embedding its second.
       const double by = weight * found->parts.scale, root = std::sqrt(std::fabs(by));
-      const bool linear = kind == AdapterSum::Kind::linear;
       const auto whole = [](const nn::Parameter& of) { return nn::whole_of(of.entry(), of.entry().shard); };
       const Tensor a = whole(found->parts.a), b = whole(found->parts.b);
       all_a.push_back(a * (linear ? std::copysign(root, by) : by));
       all_b.push_back(linear ? b * root : b);
-      if (linear && b.size(1) != all_b.front().size(1))
-        refuse(where,
-               str("linear adds adapters of one rank, and ", slot.module, " has ", all_b.front().size(1), " and ",
-                   b.size(1)),
-               "cat adds those of different ranks");
     }
     if (all_a.empty()) continue;
     const auto joined = [&](const std::vector<Tensor>& of, int64_t dimension) {
-      if (kind == AdapterSum::Kind::cat) return at::cat(of, dimension);
+      if (!linear) return at::cat(of, dimension);
       Tensor total = of.front();
       for (size_t i = 1; i < of.size(); ++i) total = total + of[i];
       return total;
@@ -219,7 +230,7 @@ Adapters::Loaded Adapters::add_sum(const std::string& name, AdapterSum::Kind kin
       int64_t dropped = 0;
       nn::place(entry, like.team, {}, dropped);
       entry.shard = like.team->size() == 1 ? values : like.team->cut(values, entry.layout).clone();
-      nn::Entry& own = sum->table.add(std::move(entry));
+      nn::Entry& own = out->table.add(std::move(entry));
       own.forms = std::make_shared<nn::WeightForms>(nn::Parameter(&own));
       own.weight = nn::dense_weight(own.forms);
       return nn::Parameter(&own);
@@ -227,9 +238,9 @@ Adapters::Loaded Adapters::add_sum(const std::string& name, AdapterSum::Kind kin
     layer.parts.a = entry_of("lora_A", layer.parts.a.entry(), joined(all_a, layer.embedding ? 1 : 0));
     layer.parts.b = entry_of("lora_B", layer.parts.b.entry(), joined(all_b, 1));
     layer.parts.scale = 1;
-    sum->layers.push_back(std::move(layer));
+    out->layers.push_back(std::move(layer));
   }
-  return insert(hold(name, {}, std::move(sum)));
+  return insert(hold(name, {}, std::move(out), version));
 }
 
 Adapters::Loaded Adapters::replace(const std::string& name, const fs::path& folder, const Confirm& confirm) {

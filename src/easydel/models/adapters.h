@@ -42,7 +42,14 @@ class Adapters {
   // A weighted sum of adapters that are loaded; later changes of those do not change it. UserError, and nothing
   // changes: the name is taken, there is none of a share's name, one has more than A and B (DoRA, lora_bias,
   // modules_to_save), or `linear` adds adapters of different ranks. Collective.
-  Loaded add_sum(const std::string& name, AdapterSum::Kind kind, const std::vector<AdapterSum::Share>& shares);
+  Loaded add_sum(const std::string& name, AdapterSum::Kind kind, const std::vector<AdapterSum::Share>& shares,
+                 uint64_t version = next_version());
+  // The errors of add_sum(), by this rank alone.
+  void check_sum(const std::string& name, AdapterSum::Kind kind, const std::vector<AdapterSum::Share>& shares) const {
+    parts_of_sum(name, kind, shares);
+  }
+  // A version that no adapter of this process has.
+  static uint64_t next_version();
   // UserError: there is none of this name.
   void remove(std::string_view name);
 
@@ -61,7 +68,14 @@ class Adapters {
     std::shared_ptr<Parts> parts;
   };
   std::shared_ptr<Parts> read_parts(const std::filesystem::path& folder) const;
-  Held hold(const std::string& name, const std::filesystem::path& folder, std::shared_ptr<Parts> parts) const;
+  struct Share {
+    std::shared_ptr<const Parts> parts;
+    double weight;
+  };
+  Held hold(const std::string& name, const std::filesystem::path& folder, std::shared_ptr<Parts> parts,
+            uint64_t version) const;
+  std::vector<Share> parts_of_sum(const std::string& name, AdapterSum::Kind kind,
+                                  const std::vector<AdapterSum::Share>& shares) const;
   Held load(const std::string& name, const std::filesystem::path& folder) const;
   Loaded insert(Held held);
   Held held(std::string_view name, const std::string& where) const;

@@ -22,12 +22,13 @@ std::shared_ptr<CodedWeight> read_bitnet(WeightTensors& tensors) {
   set_scales(*weight, tensors, ".weight_scale", scales, {});
   if (tensors.config().word("linear_class") != "autobitlinear")
     weight->scale = [scale = weight->scale](int64_t i) { return 1.0f / scale(i); };
-  weight->codes = [from = codes.bytes.data(), rows = codes.shape[0], in = codes.shape[1]](int64_t first, int64_t step,
-                                                                                          int64_t count, float* to) {
+  for (int code = 0; code < 4; ++code) weight->table[size_t(code)] = float(code - 1);
+  weight->indices = [from = codes.bytes.data(), rows = codes.shape[0], in = codes.shape[1]](
+                        int64_t first, int64_t step, int64_t count, uint8_t* to) {
     for (int64_t r = 0; r < count; ++r) {
       const int64_t row = first + r * step;
       for (int64_t i = 0; i < in; ++i)
-        to[r * in + i] = float(int(from[row % rows * in + i] >> (2 * (row / rows)) & std::byte(3)) - 1);
+        to[r * in + i] = uint8_t(from[row % rows * in + i] >> (2 * (row / rows)) & std::byte(3));
     }
   };
   return weight;

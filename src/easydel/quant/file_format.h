@@ -79,7 +79,7 @@ FileFormat scaled_format();
 std::shared_ptr<CodedWeight> read_mxfp4(const std::string& where, const weights::TensorView& blocks,
                                         const weights::TensorView& scales);
 
-// Blocks of Q8_0, Q4_0 or Q4_1: a matrix of whole blocks.
+// Blocks of Q8_0, Q4_0, Q4_1 or a K-quant: a matrix of whole blocks.
 bool is_blocks_of_codes(const weights::TensorView& view);
 // Sets codes, scales and offsets. `rows` outlives the weight, which has its shape.
 void set_blocks(CodedWeight& weight, const weights::StoredRows& rows);

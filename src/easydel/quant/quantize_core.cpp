@@ -108,11 +108,12 @@ std::shared_ptr<const kernels::CodePanels> panels_of(const CodedWeight& weight, 
                                                      int64_t step) {
   const ScaleGrid& grid = weight.grid;
   const int64_t k = weight.k();
-  if (!(weight.indices || weight.bytes_of_rows) || !grid.group_of_column.empty()) return nullptr;
+  if (!(weight.indices || weight.bytes_of_rows)) return nullptr;
   if (grid.flat && k % grid.columns != 0) return nullptr;
   const kernels::CodePanelsSpec spec{
       .codes = weight.indices ? kernels::PanelCodes::table4 : weight.byte_codes,
       .group = grid.columns < k ? grid.columns : 0,
+      .group_of_k = grid.group_of_column,
       .table = weight.table,
       .shift = shift_of(weight),
       .rounding = rounding_of(weight.rounding),
