@@ -6,7 +6,7 @@
 namespace easydel::esurge {
 namespace {
 
-constexpr std::string_view order_kind = "easydel order 2";
+constexpr std::string_view order_kind = "easydel order 3";
 
 void write(MessageWriter& to, const LoadAdapter& order) {
   to.number(order.number);
@@ -68,6 +68,9 @@ void read(MessageReader& from, PlaceCache& order) {
     page.page = from.number<int32_t>();
   }
 }
+
+void write(MessageWriter& /*to*/, const ChangeWeights& /*order*/) {}
+void read(MessageReader& /*from*/, ChangeWeights& /*order*/) {}
 
 template <size_t at = 0>
 RankOrder read_order(MessageReader& from, size_t index) {
