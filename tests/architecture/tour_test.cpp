@@ -25,6 +25,7 @@ TEST(Tour, WalksThroughFewFiles) {
   const std::map<std::string, size_t> limits = {{"A prompt token, from `generate` to the kernel", 14},
                                                 {"A YAML key", 9},
                                                 {"A training row", 14},
+                                                {"A request of the engine", 8},
                                                 {"An HTTP request", 17}};
   for (const auto& [heading, limit] : limits) {
     const auto section = sections.find(heading);

@@ -312,12 +312,17 @@ TEST_F(BadInput, WordsAndFlagsOnTheCommandLine) {
             "x.json: no such file\n    give files of recorded cases\n");
   EXPECT_EQ(
       refused({"probe", "constrain", "--tokenizer", story}),
-      "probe constrain: there is no constraint\n    give one of --schema FILE, --regex PATTERN, --grammar FILE\n");
+      "probe constrain: there is no constraint\n    give one of --json-schema FILE, --json-object, --regex PATTERN, "
+      "--grammar FILE, --choice TEXT\n");
   EXPECT_EQ(refused({"probe", "constrain", "--tokenizer", story, "--regex", "a", "--grammar", "g"}),
-            "probe constrain: there are several constraints\n    give one of --schema FILE, --regex PATTERN, --grammar "
-            "FILE\n");
+            "probe constrain: --regex and --grammar are two constraints\n    give one of them\n");
   EXPECT_EQ(refused({"generate", story, "-p", "x", "--regex", "a", "--choice", "b"}),
             "easydel generate: --regex and --choice are two constraints\n    give one of them\n");
+  EXPECT_EQ(refused({"generate", story, "-p", "x", "--after", "</think>"}),
+            "easydel generate: --after has no constraint that could follow it\n    give --json-schema, --json-object, "
+            "--regex, --grammar or --choice\n");
+  EXPECT_EQ(refused({"generate", "--server", "http://127.0.0.1:9", "-p", "x", "--after", "a", "--regex", "b"}),
+            "--after: requests to a server have no constraint after a marker\n    leave out --server\n");
   EXPECT_EQ(refused({"generate", story, "-p", "x", "--regex", "(a"}),
             "regex: the pattern '(a' has a '(' without ')' (at byte 2)\n");
   EXPECT_EQ(refused({"describe", "keys", "trainer.learning_rat"}),

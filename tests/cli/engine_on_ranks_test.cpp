@@ -1,4 +1,5 @@
 // The engine on two ranks by the program: serve, generate and probe engine answer as one rank does.
+#include <cmath>
 #include <csignal>
 #include <future>
 #include <sstream>
@@ -212,22 +213,30 @@ TEST(EngineOnRanks, RefusesLayoutsOfOtherModelsThatAreNotBuilt) {
   EXPECT_EQ(said.substr(0, wanted.size()), wanted);
 }
 
+// And those of other weights, which all ranks read while the server runs.
 TEST(EngineOnRanks, ServesEmbeddings) {
-  const auto vectors = [](std::vector<std::string> words) {
+  test::TemporaryFolder folder;
+  test::copy_with_changed_weights(test::test_data("encoders/sentences").string(), folder / "weights/other",
+                                  "encoder.layer.1.output.LayerNorm.weight");
+  const auto vectors = [&](std::vector<std::string> words) {
     words.insert(words.end(),
-                 {"serve", test::test_data("encoders/sentences").string(), "--port", "0", "--dtype", "fp32"});
+                 {"serve", test::test_data("encoders/sentences").string(), "--port", "0", "--dtype", "fp32",
+                  "--weights-dir", (folder / "weights").string(), "--admin-key", "an-admin-key-for-tests"});
     ServeProcess server(words);
     const int64_t port = server.port();
     EXPECT_TRUE(server.is_ready()) << server.log();
-    RawClient client(port, posted("/v1/embeddings", R"({"input": ["A cat sat.", "Twenty dogs ran."]})"));
-    const std::string response = client.response();
-    const Value answer = parse_json(body_of(response));
     std::vector<double> out;
-    if (!answer.find("data"))
-      ADD_FAILURE() << response;
-    else
+    const auto add = [&] {
+      RawClient client(port, with_key("/v1/embeddings", R"({"input": ["A cat sat.", "Twenty dogs ran."]})"));
+      const std::string response = client.response();
+      const Value answer = parse_json(body_of(response));
+      if (!answer.find("data")) return void(ADD_FAILURE() << response);
       for (const Value& one : answer.find("data")->items)
         for (const Value& number : one.find("embedding")->items) out.push_back(std::stod(number.scalar));
+    };
+    add();
+    expect_posted(port, "/v1/admin/weights", R"({"path": "other"})");
+    add();
     server.signal(SIGTERM);
     EXPECT_EQ(server.wait(), 0) << server.log();
     return out;
@@ -236,6 +245,7 @@ TEST(EngineOnRanks, ServesEmbeddings) {
   ASSERT_EQ(one.size(), two.size());
   ASSERT_GT(one.size(), 8u);
   for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], two[i], 1e-5);
+  EXPECT_GT(std::abs(one[0] - one[one.size() / 2]), 1e-3) << "the weights are others";
 }
 
 TEST(EngineOnRanks, ARankThatIsKilledEndsTheAnswersOfTheServer) {

@@ -110,6 +110,28 @@ TEST(Generate, EchoesThePromptUnlessToldNotTo) {
   EXPECT_NE(echoed.out, alone.out);
 }
 
+// By the plain loop and the engine: the constraint is not there before the marker, and neither after what followed it.
+TEST(Generate, ConstrainsWhatFollowsAMarker) {
+  for (const char* engine : {"generator", "esurge"}) {
+    const auto text = [&](const std::vector<std::string>& more) {
+      std::vector<std::string> words = {"generate", story(),    "-p",   "Once upon a time", "-n", "40", "--temperature",
+                                        "0",        "--engine", engine, "--jsonl"};
+      words.insert(words.end(), more.begin(), more.end());
+      const auto ran = run_program(words);
+      EXPECT_EQ(ran.status, 0) << ran.err;
+      return ran.status == 0 ? lines_of(ran.out).at(0).find("text")->scalar : "";
+    };
+    const std::string free = text({}), begin = ", there was", dog = " a blue dog.";
+    ASSERT_TRUE(free.starts_with(begin)) << free;
+    ASSERT_FALSE(free.starts_with(begin + dog));
+    const std::string goes_on = text({"--after", "there was", "--choice", dog});
+    EXPECT_TRUE(goes_on.starts_with(begin + dog)) << goes_on;
+    EXPECT_GT(goes_on.size(), (begin + dog).size() + 10);
+    EXPECT_EQ(text({"--after", "there was", "--after-ends", "--choice", dog}), begin + dog);
+    EXPECT_EQ(text({"--choice", dog}), dog) << "everywhere";
+  }
+}
+
 TEST(Generate, DrawsAtRandomWithoutASeedAndSaysWhichItWas) {
   const std::vector<std::string> usual = {"generate", story(), "-n", "30", "-t", "2", "-p", "Once upon"};
   const auto drawn = run_program(usual), again = run_program(usual);

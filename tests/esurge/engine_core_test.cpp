@@ -11,6 +11,7 @@
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
 #include "easydel/text/output/answer_language.h"
+#include "easydel/text/unicode.h"
 #include "esurge/wrapped_model.h"
 #include "support/data.h"
 
@@ -126,6 +127,46 @@ TEST(Engine, MakesTheCallsThatALanguageAsksFor) {
   both.sampling.guided_decoding = GuidedDecoding{};
   both.sampling.guided_decoding->json_object = true;
   EXPECT_THROW(engine.generate(both), UserError);
+}
+
+// scripts/trials/constrained_answers.py does the same with random schemas.
+TEST(Engine, AnswersBySchemasWhateverIsDrawnGuessedAndPreempted) {
+  EngineSetup setup = story();
+  setup.config.page_size = 16, setup.pages = 20;
+  setup.config.num_speculative_tokens = 4;
+  StepEngine engine(setup);
+  std::vector<RequestOutput> outputs(80);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Request request = request_of("As JSON: ", 200);
+    request.sampling.temperature = 1.5, request.sampling.seed = int64_t(i);
+    request.sampling.output_kind = OutputKind::final_only;
+    request.sampling.guided_decoding = GuidedDecoding{};
+    request.sampling.guided_decoding->json = parse_json(
+        R"({"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer",
+            "minimum": 0, "maximum": 120}, "tags": {"type": "array", "items": {"enum": ["a", "b c"]}, "minItems": 1,
+            "maxItems": 3}}, "required": ["name", "age", "tags"], "additionalProperties": false})");
+    engine.add(request, [&outputs, i](RequestOutput output) { outputs[i] = std::move(output); });
+  }
+  while (engine.step()) {
+  }
+  size_t whole = 0;
+  for (const RequestOutput& output : outputs) {
+    ASSERT_EQ(output.error, "");
+    const CompletionOutput& one = output.outputs.at(0);
+    if (one.finish_reason == FinishReason::length) continue;
+    const Value document = parse_json(one.text);
+    ASSERT_EQ(document.entries.size(), 3u) << one.text;
+    EXPECT_LE(text::count_characters(document.find("name")->scalar), 8) << one.text;
+    const std::optional<int64_t> age = document.find("age")->as_int();
+    EXPECT_TRUE(age && *age >= 0 && *age <= 120) << one.text;
+    const std::vector<Value>& tags = document.find("tags")->items;
+    EXPECT_TRUE(tags.size() >= 1 && tags.size() <= 3) << one.text;
+    for (const Value& tag : tags) EXPECT_TRUE(tag.scalar == "a" || tag.scalar == "b c") << one.text;
+    ++whole;
+  }
+  EXPECT_GT(whole, 60u);
+  EXPECT_GT(engine.metrics().preemptions, 0);
+  EXPECT_GT(engine.metrics().accepted_draft_tokens, 0);
 }
 
 TEST(Engine, EndsReasoningWhenItsBudgetIsUsedUp) {
@@ -246,6 +287,46 @@ TEST(Engine, LeavesNoCallerWaitingWhenItGoes) {
   EXPECT_TRUE(output.get().finished);
 }
 
+TEST(Engine, TakesNothingAfterItsTermination) {
+  Engine engine(story());
+  std::promise<RequestOutput> ended;
+  engine.pause();
+  engine.add(request_of("Tom", 100), [&](RequestOutput output) { ended.set_value(std::move(output)); });
+  engine.terminate();
+  EXPECT_EQ(ended.get_future().get().outputs.at(0).finish_reason, FinishReason::abort);
+  engine.terminate();
+  engine.drain();
+  engine.abort(1);
+  const std::string refused = "esurge: the engine is terminated\n    make another one";
+  EXPECT_EQ(test::refusal([&] { engine.generate(request_of("Tom", 5)); }), refused);
+  EXPECT_EQ(test::refusal([&] { engine.stream(request_of("Tom", 5), [](const RequestOutput&) { return true; }); }),
+            refused);
+  EXPECT_EQ(test::refusal([&] { engine.update_model_weights([]() -> NewWeights { return {}; }); }), refused);
+  EXPECT_EQ(test::refusal([&] { engine.reset_prefix_cache(); }), refused);
+  EXPECT_EQ(engine.metrics().requests_aborted, 1);
+}
+
+// silent_mode leaves what verbose asks for.
+TEST(Engine, LogsRequestsIfItIsAskedTo) {
+  std::vector<std::string> lines;
+  std::mutex mutex;
+  log::set_sink([&](log::Level, std::string_view line) {
+    const std::lock_guard lock(mutex);
+    lines.emplace_back(line);
+  });
+  for (const bool verbose : {false, true}) {
+    EngineSetup setup = story();
+    setup.config.silent_mode = true, setup.config.verbose = verbose;
+    Engine(setup).generate(request_of("Tom", 5));
+  }
+  log::set_sink(nullptr);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_TRUE(lines[0].starts_with("esurge: request 1 ended after ")) << lines[0];
+  EXPECT_NE(lines[0].find(" s (length): 3 tokens of the prompt, 0 of them cached, 5 generated, preempted 0 times"),
+            std::string::npos)
+      << lines[0];
+}
+
 TEST(Engine, MeasuresWhatItDoes) {
   EngineSetup setup = story();
   setup.config.sampler_metrics = true;
@@ -263,6 +344,10 @@ TEST(Engine, MeasuresWhatItDoes) {
   EXPECT_EQ(metrics.first_token_seconds.count(), 1);
   EXPECT_EQ(metrics.between_tokens_seconds.count(), tokens - 1);
   EXPECT_EQ(metrics.request_seconds.count(), 1);
+  EXPECT_EQ(metrics.step_seconds.count(), metrics.steps);
+  EXPECT_EQ(metrics.request_preemptions.count(), 1);
+  EXPECT_EQ(metrics.request_preemptions.sum(), 0);
+  EXPECT_EQ(metrics.request_recomputed_tokens.count(), 0) << "nothing was preempted";
   EXPECT_EQ(metrics.mask_seconds.count(), tokens);
   EXPECT_EQ(metrics.entropy.count(), tokens);
   EXPECT_EQ(metrics.chosen_negative_logprob.count(), tokens);

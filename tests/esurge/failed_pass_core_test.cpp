@@ -1,6 +1,10 @@
 // A pass that fails loses the request that makes it fail and no other, whatever layers keep.
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <new>
@@ -25,33 +29,68 @@ class Trapped final : public WrappedModel {
   }
 };
 
-class FailedPass : public testing::TestWithParam<const char*> {};
+class FailedPass : public testing::TestWithParam<const char*> {
+ protected:
+  static EngineSetup setup_of(std::shared_ptr<const models::Model> model) {
+    EngineSetup setup;
+    setup.model = std::move(model);
+    setup.config.max_model_len = setup.config.max_num_batched_tokens = 64;
+    setup.config.page_size = 16;
+    setup.pages = 60;
+    return setup;
+  }
+  static std::vector<Request> requests() {
+    std::vector<Request> out;
+    for (TokenId first = 10; first < 14; ++first) {
+      Request& request = out.emplace_back();
+      request.prompt = std::vector<TokenId>{first, 20, 21, 22, TokenId(first + 20)};
+      request.sampling.max_tokens = 20, request.sampling.temperature = 0.9, request.sampling.seed = first;
+      request.sampling.logprobs = 1;
+      request.sampling.ignore_eos = true;
+      request.sampling.allowed_token_ids = {5, 9, 17, 33, 40, 41, 50};
+      request.sampling.return_token_ids = true;
+      request.sampling.output_kind = OutputKind::final_only;
+    }
+    return out;
+  }
+  static std::vector<std::string> alone(const EngineSetup& setup, const std::vector<Request>& requests) {
+    std::vector<std::string> out;
+    for (const Request& request : requests) {
+      StepEngine engine(setup);
+      out.push_back(answers(engine, {request}).at(0));
+    }
+    return out;
+  }
+};
+
+// While one lives, the n-th block of memory that a tensor asks for is refused.
+class RefusedMemory final : public c10::Allocator {
+ public:
+  explicit RefusedMemory(int64_t number) : inner_(c10::GetCPUAllocator()), number_(number) {
+    c10::SetCPUAllocator(this, 1);
+  }
+  ~RefusedMemory() override { c10::SetCPUAllocator(inner_, 1); }
+  c10::DataPtr allocate(size_t bytes) override {
+    if (++asked_ == number_) throw std::bad_alloc();
+    return inner_->allocate(bytes);
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return inner_->raw_deleter(); }
+  void copy_data(void* to, const void* from, size_t bytes) const override { inner_->copy_data(to, from, bytes); }
+  int64_t asked() const { return asked_; }
+
+ private:
+  c10::Allocator* const inner_;
+  const int64_t number_;
+  std::atomic<int64_t> asked_ = 0;
+};
 
 TEST_P(FailedPass, LosesOneRequest) {
   const auto model =
       std::make_shared<Trapped>(models::load_model(test::test_data(std::string("hf_goldens/") + GetParam()), {}));
-  EngineSetup setup;
-  setup.model = model;
-  setup.config.max_model_len = setup.config.max_num_batched_tokens = 64;
-  setup.config.page_size = 16;
-  setup.pages = 60;
-  std::vector<Request> requests;
-  for (TokenId first = 10; first < 14; ++first) {
-    Request& request = requests.emplace_back();
-    request.prompt = std::vector<TokenId>{first, 20, 21, 22, TokenId(first + 20)};
-    request.sampling.max_tokens = 20, request.sampling.temperature = 0.9, request.sampling.seed = first;
-    request.sampling.logprobs = 1;
-    request.sampling.ignore_eos = true;
-    request.sampling.allowed_token_ids = {5, 9, 17, 33, 40, 41, 50};
-    request.sampling.return_token_ids = true;
-    request.sampling.output_kind = OutputKind::final_only;
-  }
+  EngineSetup setup = setup_of(model);
+  std::vector<Request> requests = FailedPass::requests();
   requests[3].prompt = std::vector<TokenId>{20, 21, trap};
-  std::vector<std::string> alone;
-  for (const Request& request : requests) {
-    StepEngine engine(setup);
-    alone.push_back(answers(engine, {request}).at(0));
-  }
+  const std::vector<std::string> alone = FailedPass::alone(setup, requests);
   EXPECT_TRUE(alone[3].starts_with(
       "model: no memory is left to compute this request\n"
       "    shorten its prompt, or lower esurge.hbm_utilization or esurge.max_num_batched_tokens\n"))
@@ -70,6 +109,47 @@ TEST_P(FailedPass, LosesOneRequest) {
     }
     for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(found[i], alone[i]) << i << (overlaps ? ", overlapped" : "");
     EXPECT_EQ(engine.metrics().requests_failed, 1);
+  }
+}
+
+TEST_P(FailedPass, OfMemoryThatIsRefusedOnceLosesOneRequestAtMost) {
+  EngineSetup setup = setup_of(models::load_model(test::test_data(std::string("hf_goldens/") + GetParam()), {}));
+  const std::vector<Request> requests = FailedPass::requests();
+  const std::vector<std::string> alone = FailedPass::alone(setup, requests);
+  for (const bool overlaps : {false, true}) {
+    setup.config.overlap_execution = overlaps;
+    // Returns how many blocks were asked for.
+    const auto run = [&](int64_t number) {
+      StepEngine engine(setup);
+      std::map<size_t, std::string> found;
+      const auto add = [&](size_t i) {
+        engine.add(requests[i], [&found, i](const RequestOutput& output) { found[i] = bits_of(output); });
+      };
+      for (size_t i = 0; i < requests.size(); ++i) add(i);
+      int64_t asked = 0, errors = 0;
+      {
+        const RefusedMemory refused(number);
+        while (engine.step()) {
+        }
+        asked = refused.asked();
+      }
+      const std::string where = str("block ", number, overlaps ? ", overlapped" : "");
+      for (size_t i = 0; i < requests.size(); ++i)
+        if (found[i].starts_with("model: no memory is left"))
+          ++errors;
+        else
+          EXPECT_EQ(found[i], alone[i]) << i << ", " << where;
+      EXPECT_LE(errors, 1) << where;
+      EXPECT_EQ(errors, engine.metrics().requests_failed) << where;
+      add(0);  // the engine goes on
+      while (engine.step()) {
+      }
+      EXPECT_EQ(found[0], alone[0]) << where;
+      return asked;
+    };
+    const int64_t all = run(std::numeric_limits<int64_t>::max());
+    EXPECT_GT(all, 200);
+    for (int64_t number = 1; number <= all; number = number * 8 / 5 + 1) run(number);
   }
 }
 

@@ -133,5 +133,33 @@ TEST_F(WeightsWhileItRuns, OfAnotherShapeAreRefusedAndTheOldOnesStay) {
   EXPECT_GT(output.cached_tokens, 0) << "what was cached is still right";
 }
 
+TEST_F(WeightsWhileItRuns, CanBeLetGoUntilOthersCome) {
+  auto model = models::load_model(test::test_data("models/stories260K-hf"), {});
+  const std::weak_ptr<const models::Model> present = model;
+  Engine engine(setup(std::move(model), "old"));
+  std::promise<RequestOutput> ended;
+  engine.pause();
+  const RequestId id = engine.add(request("Tom"), [&](RequestOutput output) { ended.set_value(std::move(output)); });
+  EXPECT_EQ(test::refusal([&] { engine.release_model_state(); }),
+            "model: the engine has 1 requests, which need the weights\n    let them finish, or abort them");
+  engine.abort(id);
+  engine.resume();
+  ended.get_future().wait();
+  engine.generate(request("Tom"));
+  EXPECT_GT(engine.metrics().cache_pages_used, 0) << "the index has them";
+  engine.release_model_state();
+  EXPECT_TRUE(present.expired());
+  EXPECT_EQ(test::refusal([&] { engine.load_adapter("a", *folder / "new"); }),
+            "adapter: the engine has let its model go\n    update its weights before");
+  EXPECT_THROW(engine.update_model_weights([]() -> NewWeights { throw std::runtime_error("no"); }), std::runtime_error);
+  std::promise<RequestOutput> waited;
+  engine.add(request("Tom"), [&](RequestOutput output) { waited.set_value(std::move(output)); });
+  auto answer = waited.get_future();
+  EXPECT_EQ(answer.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  EXPECT_EQ(engine.metrics().cache_pages_used, 0);
+  engine.update_model_weights(give(after));
+  EXPECT_EQ(answer.get().outputs.at(0).text, text(after, request("Tom")));
+}
+
 }  // namespace
 }  // namespace easydel::esurge

@@ -163,6 +163,54 @@ TEST_F(NewWeightsOnRanks, OfAnotherShapeAreNotSent) {
   });
 }
 
+// Every rank trains its part: here all weights are halved, and what is collective is done by all.
+TEST_F(NewWeightsOnRanks, AreChangedInPlaceByAllRanksAtOnce) {
+  const auto halve = [](models::Model& model) {
+    const at::NoGradGuard no_history;
+    model.team().all().barrier();
+    for (nn::Entry& entry : model.parameters().entries()) entry.shard.mul_(0.5), entry.written();
+  };
+  const auto changed = load(folder_ / "old", Team::alone());
+  halve(*changed);
+  StepEngine other(setup_of(changed, config_of()));
+  const Answers wanted = run(other, requests());
+  ASSERT_NE(wanted.tokens, expected("old").tokens);
+  for (const auto& sizes : {by_tensor, by_data})
+    for (const bool fails : {false, true})
+      test::run_ranks(2, [&](const Meeting& meeting) {
+        const auto team = join(meeting, 20, sizes);
+        const auto model = load(folder_ / "old", team);
+        RankEnd end = connect_ranks(*team, team->mesh(), config_of(), meeting.world);
+        end.follower.change_weights = [&] {
+          halve(*model);
+          if (fails) throw std::runtime_error("no");
+        };
+        if (!team->first()) return follow_steps(model, *end.connection, end.follower);
+        EngineSetup setup = setup_of(model, config_of());
+        setup.ranks = std::move(end.leader);
+        StepEngine engine(std::move(setup));
+        EXPECT_EQ(run(engine, requests()).tokens, expected("old").tokens);
+        engine.await_new_weights(KnownRequests::finish);
+        const auto change = [&] {
+          engine.change_weights([&] {
+            halve(*model);
+            return std::string("halved");
+          });
+        };
+        if (fails) {
+          EXPECT_EQ(test::refusal(change),
+                    "esurge: rank 1: no\n    see the errors of the other ranks, and start all of them again");
+          engine.step();
+          EXPECT_EQ(test::refusal([&] { engine.add(requests()[0], {}); }),
+                    "esurge: rank 1: no\n    start all ranks again");
+          return;
+        }
+        change();
+        EXPECT_EQ(engine.info().fingerprint, "halved");
+        EXPECT_EQ(run(engine, requests()).tokens, wanted.tokens) << "and not from pages of the former ones";
+      });
+}
+
 TEST_F(NewWeightsOnRanks, OfThePresentModelAreNotSent) {
   test::run_ranks(2, [&](const Meeting& meeting) {
     const auto team = join(meeting, 20, by_data);
@@ -170,8 +218,8 @@ TEST_F(NewWeightsOnRanks, OfThePresentModelAreNotSent) {
     on_ranks(*team, meeting, model, config_of(), [&](EngineSetup setup) {
       StepEngine engine(std::move(setup));
       EXPECT_EQ(test::refusal([&] { send(engine, model); }),
-                "model: changing the weights in place on several ranks is not built yet\n"
-                "    give another model, or a folder");
+                "model: these are the engine's own weights, which several ranks change together\n"
+                "    use change_model_weights, or give another model or a folder");
       EXPECT_EQ(run(engine, requests()).tokens, expected("old").tokens);
     });
   });

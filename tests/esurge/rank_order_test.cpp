@@ -22,7 +22,8 @@ const std::vector<RankOrder>& orders() {
                                              ChooseWeights{false},
                                              SaveCache{"cache", "fp_1", "index", {{3, 1}, {}, {7}}},
                                              OpenCache{"cache", "fp_1", "digest"},
-                                             PlaceCache{{{0, 1, 2}, {2, 0, 5}}}};
+                                             PlaceCache{{{0, 1, 2}, {2, 0, 5}}},
+                                             ChangeWeights{}};
   return all;
 }
 

@@ -18,15 +18,22 @@ std::string problem(const std::string& yaml) {
 }
 
 TEST(SamplingParams, HasTheDefaultsOfEasyDeL) {
-  const SamplingParams params = read("{}");
-  EXPECT_EQ(params.n, 1);
-  EXPECT_EQ(params.temperature, 1);
-  EXPECT_EQ(params.top_p, 1);
-  EXPECT_EQ(params.top_k, 0);
-  EXPECT_EQ(params.repetition_penalty, 1);
-  EXPECT_EQ(params.max_tokens, 16);
-  EXPECT_TRUE(params.detokenize);
-  EXPECT_FALSE(params.skip_special_tokens);
+  const Value written = config::write(read("{}"));
+  const Value theirs = parse_json(R"({"n": 1, "best_of": null, "presence_penalty": 0, "frequency_penalty": 0,
+      "repetition_penalty": 1, "temperature": 1, "top_p": 1, "min_p": 0, "top_k": 0, "seed": null, "stop": [],
+      "stop_token_ids": [], "bad_words": [], "ignore_eos": false, "max_tokens": 16, "min_tokens": 0, "logprobs": null,
+      "prompt_logprobs": null, "detokenize": true, "skip_special_tokens": false,
+      "include_stop_str_in_output": false, "output_kind": "cumulative", "truncate_prompt_tokens": null,
+      "guided_decoding": null, "logit_bias": {}, "allowed_token_ids": null})");
+  for (const auto& [name, value] : theirs.entries) {
+    const Value* const found = written.find(name);
+    ASSERT_TRUE(found) << name;
+    if (const auto number = value.as_double())
+      EXPECT_EQ(found->as_double(), number) << name;
+    else
+      EXPECT_EQ(to_json(*found), to_json(value)) << name;
+  }
+  EXPECT_TRUE(read("{}").spaces_between_special_tokens) << "which has no effect here";
   EXPECT_FALSE(read("max_tokens: null").max_tokens);
   EXPECT_EQ(read("stop: END").stop, std::vector<std::string>{"END"});
   EXPECT_EQ(read("seed: -1").seed, std::nullopt);
@@ -138,6 +145,13 @@ TEST(SamplingParams, TakesOtherFieldsOfGenerationConfigOnce) {
   EXPECT_EQ(problem("extra_args: {typical_p: 0}"),
             "sampling_params:1:13: extra_args.typical_p: 0 leaves no token\n    give more than 0; 1 switches it off");
   EXPECT_NE(problem("extra_args: {no_such_field: 3}").find("no_such_field"), std::string::npos);
+  for (const char* value : {"0", "65", "x", "1.5"})
+    EXPECT_EQ(problem(std::string("extra_args: {prompt_lookup_num_tokens: ") + value + "}"),
+              std::string("sampling_params:1:13: extra_args: has prompt_lookup_num_tokens: ") +
+                  (*value == 'x' ? "\"x\"" : value) + ", which is out of range\n    give an integer from 1 to 64");
+  const SamplingParams params = read("extra_args: {prompt_lookup_num_tokens: 5, no_repeat_ngram_size: 2}");
+  EXPECT_EQ(params.speculation().prompt_lookup_num_tokens, 5);
+  EXPECT_EQ(params.generation().no_repeat_ngram_size, 2);
 }
 
 }  // namespace

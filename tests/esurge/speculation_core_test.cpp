@@ -8,6 +8,7 @@
 #include "easydel/base/files.h"
 #include "easydel/esurge/step_engine.h"
 #include "easydel/models/model.h"
+#include "esurge/same_bits.h"
 #include "support/data.h"
 
 namespace easydel::esurge {
@@ -56,6 +57,41 @@ TEST(Speculation, SaysInEveryStepHowManyDraftsASequenceHas) {
     told.clear();
   }
   EXPECT_GT(drafted, 0);
+}
+
+// By GenerationConfig's fields, in an engine that does not speculate for others; the bits stay the same.
+TEST(Speculation, IsForTheRequestThatAsksForIt) {
+  const auto model = models::load_model(test::test_data("models/stories260K-hf"), {});
+  const auto run = [&](const char* extra_args, bool overlaps, EngineMetrics& metrics) {
+    EngineSetup setup;
+    setup.model = model;
+    setup.config.silent_mode = true, setup.config.max_model_len = 128, setup.config.max_num_batched_tokens = 64;
+    setup.config.overlap_execution = overlaps;
+    setup.pages = 10;
+    StepEngine engine(setup);
+    Request request;
+    request.prompt = std::vector<TokenId>{1, 403, 407, 261, 378, 403, 407, 261, 378, 403, 407};
+    request.sampling.temperature = 0, request.sampling.max_tokens = 40, request.sampling.ignore_eos = true;
+    request.sampling.logprobs = 1;
+    request.sampling.extra_args = parse_json(extra_args);
+    std::string bits;
+    engine.add(std::move(request), [&](const RequestOutput& output) { bits = bits_of(output); });
+    while (engine.step()) {
+    }
+    metrics = engine.metrics();
+    return bits;
+  };
+  EngineMetrics plain, looked_up, ahead;
+  const std::string expected = run("{}", false, plain);
+  EXPECT_EQ(plain.draft_tokens, 0);
+  const char* const asked = R"({"prompt_lookup_num_tokens": 4, "max_matching_ngram_size": 1})";
+  EXPECT_EQ(run(asked, false, looked_up), expected);
+  EXPECT_GT(looked_up.draft_tokens, 0);
+  EXPECT_LT(looked_up.steps, plain.steps);
+  EXPECT_EQ(looked_up.accepted_drafts.sum(), double(looked_up.accepted_draft_tokens));
+  EXPECT_GT(looked_up.accepted_drafts.count(), 0);
+  EXPECT_EQ(run(asked, true, ahead), expected);
+  EXPECT_EQ(ahead.draft_tokens, 0) << "steps are planned ahead";
 }
 
 }  // namespace

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
+#include "easydel/base/error.h"
+#include "easydel/base/files.h"
 #include "server/fake_engine.h"
+#include "support/data.h"
 
 namespace easydel::server {
 namespace {
@@ -11,7 +16,8 @@ namespace {
 using test::FakeServer;
 using test::Reply;
 
-// A text's embedding is the number of its tokens; holds passes back until release().
+// A text's embedding is the number of its tokens, and ten times as much after each change of weights; holds passes back
+// until release().
 class FakeEncoder final : public ServedEncoder {
  public:
   FakeEncoder() { vocabulary = 512; }
@@ -24,8 +30,16 @@ class FakeEncoder final : public ServedEncoder {
     changed_.wait_for(lock, std::chrono::milliseconds(test::patience_milliseconds), [this] { return !held_; });
     if (std::ranges::count(pass, fails_at_.load())) throw Bug("the model failed");
     std::vector<Vector> out;
-    for (const size_t size : pass) out.push_back({float(size)});
+    for (const size_t size : pass) out.push_back({float(size) * factor_});
     return out;
+  }
+  std::function<std::string()> load_weights(const std::filesystem::path& folder) override {
+    if (folder.filename() == "other") throw UserError("model", "the new weights have another shape", "");
+    return [this, folder] {
+      const std::lock_guard lock(mutex_);
+      factor_ *= 10;
+      return folder.filename().string();
+    };
   }
   void release() {
     const std::lock_guard lock(mutex_);
@@ -48,6 +62,7 @@ class FakeEncoder final : public ServedEncoder {
   std::condition_variable changed_;
   std::vector<std::vector<size_t>> passes_;
   std::atomic<size_t> fails_at_ = 0;
+  float factor_ = 1;  // of these weights
   bool held_ = true;
 };
 
@@ -64,8 +79,8 @@ class EncodeQueueTest : public testing::Test {
       input += (input.empty() ? "[" : ",[") + ids + "]";
     }
     return std::make_unique<test::RawClient>(
-        server_.http->port(),
-        FakeServer::posted("/v1/embeddings", "{\"input\": [" + input + "]}", headers + "Connection: close\r\n"));
+        server_.http->port(), FakeServer::posted("/v1/embeddings", "{\"input\": [" + input + "]}",
+                                                 headers + server_.key_header() + "Connection: close\r\n"));
   }
   bool has_requests(int64_t count) const {
     return test::eventually([&] { return server_.encodes.count() == count; });
@@ -78,11 +93,25 @@ class EncodeQueueTest : public testing::Test {
     return out;
   }
 
+  static Reply change(const FakeServer& server, const std::string& body) {
+    return server.post("/v1/admin/weights", body);
+  }
+
+  test::TemporaryFolder folder_;
   std::shared_ptr<FakeEncoder> encoder_ = std::make_shared<FakeEncoder>();
-  FakeServer server_{test::random_answer, {}, [this](ServedModel& model) {
+  FakeServer server_{test::random_answer,
+                     [this](ServeConfig& config) {
+                       for (const char* name : {"second", "third", "other"}) {
+                         files::make_directories(folder_ / name);
+                         files::write(folder_ / name / "config.json", "{}");
+                       }
+                       config.weights_dir = folder_.path().string(), config.admin_key = "an-administrators-key";
+                     },
+                     [this](ServedModel& model) {
                        model.engine = nullptr;
                        model.encoder = encoder_;
                        model.max_model_len = 5000;
+                       model.fingerprint = "first";
                      }};
 };
 
@@ -143,6 +172,49 @@ TEST_F(EncodeQueueTest, GoesOnAfterAFailure) {
   encoder_->release();
   const std::string failed = ask({2})->all();
   EXPECT_TRUE(failed.starts_with("HTTP/1.1 500")) << failed;
+  EXPECT_EQ(numbers(ask({3})->all()), (std::vector<std::string>{"3"}));
+}
+
+// The whole of an answer is of one set of weights, though its texts are in several passes.
+TEST_F(EncodeQueueTest, FinishesWhatHasBegunBeforeWeightsChange) {
+  const auto large = ask({2000, 2001, 2002});
+  ASSERT_TRUE(encoder_->has_begun(1));
+  const auto small = ask({7});
+  ASSERT_TRUE(has_requests(2));
+  Reply changed;
+  std::thread changing([&] { changed = change(server_, R"({"path": "second"})"); });
+  while (!server_.encodes.is_changing()) std::this_thread::yield();
+  encoder_->release();
+  changing.join();
+  EXPECT_EQ(numbers(large->all()), (std::vector<std::string>{"2000", "2001", "2002"}));
+  EXPECT_EQ(numbers(small->all()), (std::vector<std::string>{"70"}));
+  EXPECT_EQ(encoder_->passes(), (std::vector<Sizes>{{2000, 2001}, {2002}, {7}}));
+  ASSERT_EQ(changed.status, 200) << changed.body;
+  EXPECT_EQ(to_json(changed.json()),
+            to_json(parse_json(R"({"model": "tiny", "path": "second", "fingerprint": "second",)"
+                               R"( "previous_fingerprint": "first"})")));
+}
+
+TEST_F(EncodeQueueTest, EndsWhatIsThereForNewWeightsIfAsked) {
+  const auto large = ask({2000, 2001, 2002});
+  ASSERT_TRUE(encoder_->has_begun(1));
+  const auto small = ask({7});
+  ASSERT_TRUE(has_requests(2));
+  std::thread changing([&] { change(server_, R"({"path": "second", "abort_requests": true})"); });
+  for (const auto* client : {&large, &small}) {
+    const std::string ended = (*client)->all();
+    EXPECT_TRUE(ended.starts_with("HTTP/1.1 503")) << ended;
+    EXPECT_NE(ended.find("An administrator ended the request."), std::string::npos) << ended;
+  }
+  encoder_->release();
+  changing.join();
+  EXPECT_EQ(numbers(ask({3})->all()), (std::vector<std::string>{"30"}));
+  EXPECT_EQ(encoder_->passes(), (std::vector<Sizes>{{2000, 2001}, {3}}));
+}
+
+TEST_F(EncodeQueueTest, KeepsThePresentWeightsIfTheNewOnesAreRefused) {
+  encoder_->release();
+  EXPECT_EQ(change(server_, R"({"path": "other"})").error("message"), "path: the new weights have another shape");
   EXPECT_EQ(numbers(ask({3})->all()), (std::vector<std::string>{"3"}));
 }
 

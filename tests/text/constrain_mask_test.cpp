@@ -245,14 +245,15 @@ std::string random_schema(std::mt19937& random, int depth = 0) {
 }
 
 // 500 walks in all; what was finished is valid by a second opinion. EASYDEL_WALKS=200 walks 50 times for each of so
-// many schemas with each tokenizer, or with that of EASYDEL_WALKS_TOKENIZER alone.
+// many schemas with each tokenizer, or with that of EASYDEL_WALKS_TOKENIZER alone; EASYDEL_WALKS_SEED: of other ones.
 TEST(ConstrainMask, GivesOnlyTextsThatTheSchemaAccepts) {
   const char *const asked = std::getenv("EASYDEL_WALKS"), *const file = std::getenv("EASYDEL_WALKS_TOKENIZER");
   std::vector<std::string> names = {"cl100k.json.gz", "falcon_like.json.gz", "prepend_fallback.json.gz",
                                     "unigram_bytes.json.gz", "unigram_1000.model.gz"};
   if (asked) names = file ? std::vector<std::string>{file} : tokenizer_names();
   const int schemas = asked ? std::atoi(asked) : 20, walks = asked ? 50 : 5;
-  std::mt19937 random(11);
+  const char* const seed = std::getenv("EASYDEL_WALKS_SEED");
+  std::mt19937 random(seed ? unsigned(std::atoi(seed)) : 11);
   size_t finished = 0;
   for (const std::string& name : names) {
     const auto tokens = tokens_of(asked && file ? Tokenizer::load(file) : load(name));
@@ -301,6 +302,26 @@ TEST(ConstrainMask, LetsSpecialTokensIntoFreeTextAndTakesThemAsMarkers) {
   EXPECT_TRUE(matcher.accept_bytes("abc"));
   EXPECT_TRUE(matcher.accept(special[1]));
   EXPECT_TRUE(matcher.accept_bytes("free again"));
+}
+
+TEST(ConstrainMask, TakesTheSpecialTokenThatAGrammarNames) {
+  const auto tokenizer = load("cl100k.json.gz");
+  TokenId special = 0;
+  while (!tokenizer->is_special(special)) ++special;
+  const std::string spelled = tokenizer->token_of(special);
+  ASSERT_TRUE(spelled.starts_with('<') && spelled.ends_with('>')) << spelled;
+  const auto tokens = tokens_of(tokenizer);
+  const std::string grammar = "root ::= \"a\" " + spelled + " \"b\"";
+  const auto constraint = std::make_shared<const Constraint>(compile({Kind::grammar, grammar}), tokens);
+  std::vector<MaskWord> mask(mask_words(tokens->size()));
+  Matcher matcher(constraint);
+  EXPECT_FALSE(matcher.accept(special));
+  EXPECT_TRUE(matcher.accept_bytes("a"));
+  matcher.fill(mask);
+  EXPECT_TRUE(has_token(mask, special));
+  EXPECT_TRUE(matcher.accept(special));
+  EXPECT_TRUE(matcher.accept_bytes("b"));
+  EXPECT_TRUE(matcher.must_end());
 }
 
 TEST(ConstrainMask, KeepsTheSameFramesForSequencesOfAnyLength) {

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "easydel/text/constrain/constraint.h"
+#include "easydel/text/constrain/constraint_flags.h"
 #include "easydel/text/constrain/json_numbers.h"
 #include "support/data.h"
 
@@ -339,7 +340,27 @@ name ::= [a-z_] [a-z_0-9]{0,3})g";
   EXPECT_EQ(reads(*grammar("root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"\""), "aaaabcbc"), kAccepted);
   EXPECT_EQ(reads(*grammar("root ::= s\ns ::= \"a\" s s | \"\""), std::string(300, 'a')), kAccepted);
   EXPECT_EQ(reads(*grammar("root ::= x x \"!\"\nx ::= y\ny ::= \"\" | \"k\""), "kk!"), kAccepted);
+  // As programs write grammars: an empty alternative first, lines inside of groups, loops around what may be empty.
+  const std::string program = R"g(space ::= | " " | "\n"{1,2} [ \t]{0,20}
+root ::= ws (call | ws)*
+call ::= name "(" (
+    name |  # "one"
+    "\"" ([^"\\\x7F\x00-\x1F] | [\\] (["\\bfnrt] | "u" [0-9a-fA-F]{4}))* "\""
+  )? ")" space ";"
+name ::= [a-zA-Z_][a-zA-Z0-9_]*
+ws ::= ([ \t\n\r] | comment)*
+comment ::= "//" [^\n]* "\n" | "/*" ([^*] | "*" [^/])* "*/")g";
+  EXPECT_EQ(reads(*grammar(program), " // a\n f(\"\\u00e9\\n\") ; g(x);/* * */"), kAccepted);
+  EXPECT_EQ(reads(*grammar(program), "f(x y"), 3);
+  EXPECT_EQ(reads(*grammar("root ::= <think> [^<]* </think>"), "<think>a b</think>"), kAccepted);
+  EXPECT_EQ(reads(*grammar("root ::= <think> [^<]* </think>"), "<think>a </b"), 11);
   const auto refused = [](const std::string& text) { return refusal([&] { grammar(text); }); };
+  EXPECT_EQ(refused("root ::= <[5]> \"a\""),
+            "grammar:1:10: tokens by their numbers (<[5]>) are not supported\n"
+            "    write a special token as it is spelled: <think>");
+  EXPECT_EQ(refused("root ::= !<think>*"),
+            "grammar:1:10: 'any token but one' (!<...>) is not supported\n    write what may stand there instead");
+  EXPECT_EQ(refused("root ::= <think\nx ::= \">\""), "grammar:1:10: a '<' without '>'");
   EXPECT_EQ(refused("rot ::= \"a\""),
             "grammar: has no rule 'root'\n    name the rule that describes the whole text root");
   EXPECT_EQ(refused("root ::= iten\nitem ::= \"a\""),
@@ -403,6 +424,49 @@ TEST(ConstrainWork, CanBeCancelled) {
               compile({Kind::regex, "(a{1,300}){1,300}"}, &cancel);
             }),
             "constraint: its compilation was cancelled\n    send it again");
+}
+
+std::string refused_flags(const ConstraintFlags& flags) {
+  return test::refusal([&] { language_of(flags, "easydel generate"); });
+}
+
+TEST(ConstraintFlags, SayALanguage) {
+  EXPECT_FALSE(language_of({}, ""));
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "file", "content");
+  const std::string file = (folder / "file").string();
+  EXPECT_EQ(language_of({.json_schema = file}, "")->key(), (Language{Kind::json_schema, "content"}).key());
+  EXPECT_EQ(language_of({.json_object = true}, "")->key(), Language{Kind::json_object}.key());
+  EXPECT_EQ(language_of({.regex = "a+"}, "")->key(), (Language{Kind::regex, "a+"}).key());
+  EXPECT_EQ(language_of({.grammar = file}, "")->key(), (Language{Kind::grammar, "content"}).key());
+  EXPECT_EQ(language_of({.choices = {"a", "b"}}, "")->key(), (Language{Kind::choice, "", {"a", "b"}}).key());
+}
+
+TEST(ConstraintFlags, PutTheLanguageAfterMarkers) {
+  const Language pattern{Kind::regex, "a+"};
+  const auto after = [&](bool required, bool ends) {
+    return language_of(
+               {.regex = "a+", .after = {"</think>", "Answer:"}, .after_required = required, .after_ends = ends}, "")
+        ->key();
+  };
+  Language expected{.kind = Kind::free_text, .choices = {"</think>", "Answer:"}, .parts = {pattern, pattern}};
+  EXPECT_EQ(after(false, false), expected.key());
+  expected.min = 1;
+  EXPECT_EQ(after(true, false), expected.key());
+  expected.ends_text = true;
+  EXPECT_EQ(after(true, true), expected.key());
+}
+
+TEST(ConstraintFlags, AreRefusedIfTheyDoNotFitTogether) {
+  EXPECT_EQ(refused_flags({.json_schema = "missing.json", .regex = "a"}),
+            "easydel generate: --json-schema and --regex are two constraints\n    give one of them");
+  EXPECT_EQ(refused_flags({.after = {"x"}}),
+            "easydel generate: --after has no constraint that could follow it\n"
+            "    give --json-schema, --json-object, --regex, --grammar or --choice");
+  EXPECT_EQ(refused_flags({.regex = "a", .after_required = true}),
+            "easydel generate: --after-required has no effect without --after\n    give --after MARKER");
+  EXPECT_EQ(refused_flags({.after_ends = true}),
+            "easydel generate: --after-ends has no effect without --after\n    give --after MARKER");
 }
 
 }  // namespace

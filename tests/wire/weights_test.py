@@ -7,11 +7,22 @@ import threading
 
 import pytest
 
-from server import MODEL, Server
+from server import MODEL, ROOT, Server
 
 KEY = "an-administrators-key"
 ADMIN = {"Authorization": "Bearer " + KEY}
 PROMPTS = ["Once upon a time", "The old prince", "A dog", "Lily and Tom went"]
+
+
+def change_half(file, name):
+    """Every second value of a tensor in fp32, in a file of safetensors."""
+    data = bytearray(file.read_bytes())
+    size = struct.unpack("<Q", data[:8])[0]
+    entry = json.loads(data[8:8 + size])[name]
+    begin, end = (8 + size + at for at in entry["data_offsets"])
+    for at in range(begin, end, 8):
+        data[at:at + 4] = struct.pack("<f", -2 * struct.unpack("<f", data[at:at + 4])[0])
+    file.write_bytes(data)
 
 
 @pytest.fixture
@@ -19,14 +30,7 @@ def folders(tmp_path):
     """The story model, and one whose weights differ."""
     for name in ("first", "second"):
         shutil.copytree(MODEL, tmp_path / name)
-    file = tmp_path / "second" / "model.safetensors"
-    data = bytearray(file.read_bytes())
-    size = struct.unpack("<Q", data[:8])[0]
-    entry = json.loads(data[8:8 + size])["model.norm.weight"]
-    begin, end = (8 + size + at for at in entry["data_offsets"])
-    for at in range(begin, end, 8):  # every second value, in fp32
-        data[at:at + 4] = struct.pack("<f", -2 * struct.unpack("<f", data[at:at + 4])[0])
-    file.write_bytes(data)
+    change_half(tmp_path / "second" / "model.safetensors", "model.norm.weight")
     return tmp_path
 
 
@@ -96,3 +100,47 @@ def test_keys_need_the_scope_of_administrators(folders):
         assert status == 403, refused
         status, _, done = server.request("POST", "/v1/admin/weights", {"path": "second"}, ADMIN)
         assert status == 200, done
+
+
+def embed(server, texts):
+    status, _, answer = server.request("POST", "/v1/embeddings", {"input": texts}, ADMIN)
+    assert status == 200, answer
+    return [one["embedding"] for one in answer["data"]]
+
+
+def test_answers_of_an_encoder_are_of_one_set_of_weights(tmp_path):
+    for name in ("first", "second", "other"):
+        shutil.copytree(ROOT / "tests" / "data" / "encoders" / "sentences", tmp_path / name)
+    change_half(tmp_path / "second" / "model.safetensors", "encoder.layer.1.output.LayerNorm.weight")
+    pooling = tmp_path / "other" / "1_Pooling" / "config.json"
+    pooling.write_text(pooling.read_text().replace('"mean"', '"cls"'))
+    texts = ["the old king " * 10, "a dog"] * 130  # more than a pass has
+    with Server("--weights-dir", str(tmp_path), "--admin-key", KEY, model=tmp_path / "first") as server:
+        first = embed(server, texts)
+        told = change(server, "second")
+        second = embed(server, texts)
+        assert told["fingerprint"] != told["previous_fingerprint"]
+        assert all(a != b for a, b in zip(first, second))
+        stopped = threading.Event()
+
+        def client():
+            seen = [0, 0]
+            while not stopped.is_set():
+                got = embed(server, texts)
+                assert got in (first, second)
+                seen[got == second] += 1
+            return seen
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            clients = [pool.submit(client) for _ in range(4)]
+            try:
+                for turn in range(10):
+                    change(server, ("first", "second")[turn % 2])
+            finally:
+                stopped.set()
+            seen = [sum(one) for one in zip(*(one.result() for one in clients))]
+        assert min(seen) > 0, seen
+        refused = change(server, "other", 400)["error"]
+        assert refused["message"] == ("path: the folder says another pooling than that of the present weights"
+                                      " (copy modules.json and the folders that it names from them)")
+        assert embed(server, texts) == second

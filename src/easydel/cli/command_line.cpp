@@ -67,9 +67,26 @@ struct Options {
 };
 
 template <class T>
-void add_optional(CLI::App* app, const std::string& flags, std::optional<T>& out, const std::string& doc) {
-  app->add_option_function<T>(
+CLI::Option* add_optional(CLI::App* app, const std::string& flags, std::optional<T>& out, const std::string& doc) {
+  return app->add_option_function<T>(
       flags, [&out](const T& value) { out = value; }, doc);
+}
+
+void add_constraint_flags(CLI::App* app, text::constrain::ConstraintFlags& out, const std::string& schema_flag,
+                          const std::string& group) {
+  add_optional(app, schema_flag, out.json_schema, "File with a JSON schema that the text satisfies")->group(group);
+  app->add_flag("--json-object", out.json_object, "The text is a JSON object")->group(group);
+  add_optional(app, "--regex", out.regex, "Regular expression that the whole text matches")->group(group);
+  add_optional(app, "--grammar", out.grammar, "File with a grammar (GBNF) that the text follows")->group(group);
+  app->add_option("--choice", out.choices, "Text to choose (may be repeated)")->allow_extra_args(false)->group(group);
+  app->add_option(
+         "--after", out.after,
+         "Text or special token after which the constraint holds, such as </think>; all else is free text (may "
+         "be repeated)")
+      ->allow_extra_args(false)
+      ->group(group);
+  app->add_flag("--after-required", out.after_required, "Do not end before the first text of --after")->group(group);
+  app->add_flag("--after-ends", out.after_ends, "End with what has followed a text of --after")->group(group);
 }
 
 // What every command with a loaded model takes.
@@ -230,9 +247,7 @@ void add_probes(CLI::App& app, Options& o, const std::string& group) {
   one = add_command(*probes, o, "constrain", "Check the texts of a file against constrained output", "",
                     [&o] { return probe::run_constrain(o.constrain, print); });
   one->add_option("--tokenizer", o.constrain.tokenizer, "Tokenizer folder or tokenizer.json")->required();
-  add_optional(one, "--schema", o.constrain.schema, "File with a JSON schema");
-  add_optional(one, "--regex", o.constrain.regex, "Regular expression that the whole text matches");
-  add_optional(one, "--grammar", o.constrain.grammar, "File with a grammar (GBNF)");
+  add_constraint_flags(one, o.constrain.constraint, "--json-schema,--schema", "OPTIONS");
   one->add_option("--jsonl", o.constrain.lines, "JSON Lines file to read; -: standard input");
 }
 
@@ -315,19 +330,7 @@ void add_commands(CLI::App& app, Options& o) {
   one->add_option("--batch", o.generate.batch,
                   "Maximum number of sequences generated together; more are faster and need more memory")
       ->check(CLI::Range(1, 4096));
-  const std::string constrained = "Constrained output (docs/constrained_output.md)";
-  const auto constrain = [&](const std::string& flag, std::optional<std::string>& out, const std::string& doc) {
-    one->add_option_function<std::string>(
-           flag, [&out](const std::string& value) { out = value; }, doc)
-        ->group(constrained);
-  };
-  constrain("--json-schema", o.generate.json_schema, "File with a JSON schema that the text satisfies");
-  one->add_flag("--json-object", o.generate.json_object, "The text is a JSON object")->group(constrained);
-  constrain("--regex", o.generate.regex, "Regular expression that the whole text matches");
-  constrain("--grammar", o.generate.grammar, "File with a grammar (GBNF) that the text follows");
-  one->add_option("--choice", o.generate.choices, "Text to choose (may be repeated)")
-      ->allow_extra_args(false)
-      ->group(constrained);
+  add_constraint_flags(one, o.generate.constraint, "--json-schema", "Constrained output (docs/constrained_output.md)");
   one = add_command(app, o, "chat", "Chat with a model", work, [&o] { return run_chat(o.chat); });
   add_model_flags(one, o.chat);
   one->add_option("--system", o.chat.system, "System message");

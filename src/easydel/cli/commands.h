@@ -11,6 +11,7 @@
 
 #include "easydel/base/document.h"
 #include "easydel/elarge/core.h"
+#include "easydel/text/constrain/constraint_flags.h"
 
 namespace easydel::cli {
 
@@ -49,10 +50,7 @@ struct GenerateOptions : ModelOptions {
   bool stats = false;                // print tokens per second
   int64_t batch = 16;                // maximum number of sequences generated together
   std::string engine = "generator";  // or "esurge"
-  // Constrained output, at most one: files with a schema or a grammar, a pattern, texts to choose from.
-  std::optional<std::string> json_schema, regex, grammar;
-  bool json_object = false;
-  std::vector<std::string> choices;
+  text::constrain::ConstraintFlags constraint;
 };
 int run_generate(const GenerateOptions& options);
 

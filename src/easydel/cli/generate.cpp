@@ -42,35 +42,29 @@ Value line_of(const elarge::Generated& reply, const std::string& reasoning, size
   return line;
 }
 
-std::shared_ptr<const text::constrain::Automaton> constraint_of(const GenerateOptions& options) {
-  using text::constrain::Language;
-  std::vector<std::pair<std::string, Language>> given;
-  if (options.json_schema)
-    given.emplace_back("--json-schema", Language{Language::Kind::json_schema, files::read(*options.json_schema)});
-  if (options.json_object) given.emplace_back("--json-object", Language{Language::Kind::json_object});
-  if (options.regex) given.emplace_back("--regex", Language{Language::Kind::regex, *options.regex});
-  if (options.grammar)
-    given.emplace_back("--grammar", Language{Language::Kind::grammar, files::read(*options.grammar)});
-  if (!options.choices.empty()) given.emplace_back("--choice", Language{Language::Kind::choice, "", options.choices});
-  if (given.size() > 1)
-    refuse("easydel generate", given[0].first + " and " + given[1].first + " are two constraints", "give one of them");
-  return given.empty() ? nullptr : text::constrain::compile(given[0].second);
+// Wrong ones are refused before a model is loaded.
+std::optional<text::constrain::Language> constraint_of(const GenerateOptions& options) {
+  if (!options.server.empty() && !options.constraint.after.empty())
+    refuse("--after", "requests to a server have no constraint after a marker", "leave out --server");
+  std::optional<text::constrain::Language> out = language_of(options.constraint, "easydel generate");
+  if (out) text::constrain::compile(*out);
+  return out;
 }
 
 // The same as members of a request to a server.
-Value constraint_members(const GenerateOptions& options) {
+Value constraint_members(const text::constrain::ConstraintFlags& flags) {
   Value out = Value::map();
-  if (options.json_schema) out.set("guided_json", parse_json(files::read(*options.json_schema), *options.json_schema));
-  if (options.json_object) {
+  if (flags.json_schema) out.set("guided_json", parse_json(files::read(*flags.json_schema), *flags.json_schema));
+  if (flags.json_object) {
     Value kind = Value::map();
     kind.set("json_object", Value::boolean(true));
     out.set("structured_outputs", std::move(kind));
   }
-  if (options.regex) out.set("guided_regex", Value::text(*options.regex));
-  if (options.grammar) out.set("guided_grammar", Value::text(files::read(*options.grammar)));
-  if (options.choices.empty()) return out;
+  if (flags.regex) out.set("guided_regex", Value::text(*flags.regex));
+  if (flags.grammar) out.set("guided_grammar", Value::text(files::read(*flags.grammar)));
+  if (flags.choices.empty()) return out;
   Value list = Value::list();
-  for (const std::string& choice : options.choices) list.items.push_back(Value::text(choice));
+  for (const std::string& choice : flags.choices) list.items.push_back(Value::text(choice));
   out.set("guided_choice", std::move(list));
   return out;
 }
@@ -156,7 +150,7 @@ int run_generate(const GenerateOptions& options) {
       if (index == 0) begin(), shown.text(piece);
     };
   std::map<size_t, std::string> reasoning;  // of results that are not printed as they come
-  RemoteExtras extras{.constraint = options.server.empty() ? Value::map() : constraint_members(options)};
+  RemoteExtras extras{.constraint = options.server.empty() ? Value::map() : constraint_members(options.constraint)};
   extras.on_reasoning = [&](size_t index, std::string_view piece) {
     if (stream && index == 0)
       begin(), shown.reasoning(piece);

@@ -18,6 +18,7 @@
 #include "easydel/elarge/elarge.h"
 #include "easydel/generation/generation_config.h"
 #include "easydel/hub/push.h"
+#include "easydel/text/constrain/language.h"
 
 namespace easydel::data {
 class Dataset;
@@ -35,9 +36,6 @@ struct ServedModel;
 }
 namespace easydel::text {
 class Tokenizer;
-}
-namespace easydel::text::constrain {
-class Automaton;
 }
 namespace easydel::train {
 class Trainer;
@@ -60,8 +58,7 @@ struct GenerateRequest {
   bool engine = false;                           // by the engine (esurge/engine.h) instead of the plain loop
   // The new text of result `index` while it is generated; may be empty. With beams: the whole text at the end.
   std::function<void(size_t index, std::string_view piece)> on_text;
-  // What the continuations have to be (text/constrain/constraint.h); null: any text.
-  std::shared_ptr<const text::constrain::Automaton> constraint = nullptr;
+  std::optional<text::constrain::Language> constraint = {};  // what the continuations have to be
   // Each result when it is complete, in the order in which they end.
   std::function<void(const Generated&)> on_result;
   const std::atomic<bool>* stop = nullptr;   // set by another thread or a signal handler: end with the text so far

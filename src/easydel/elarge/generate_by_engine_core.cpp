@@ -119,6 +119,7 @@ std::vector<Generated> generate_by_engine(esurge::Engine& engine, const std::vec
   for (const generation::Request& one : requests) {
     const std::string& adapter = request.adapter_of(all.size());
     all.push_back(engine_request(one));
+    all.back().constraint = request.constraint;
     if (!adapter.empty()) all.back().sampling.adapter = adapter;
   }
   const auto begin = Clock::now();

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <charconv>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
 #include "easydel/base/names.h"
 #include "easydel/elarge/fingerprint.h"
+#include "easydel/elarge/load_options.h"
 #include "easydel/elarge/served_model.h"
 #include "easydel/elarge/served_name.h"
 #include "easydel/models/embedding.h"
@@ -22,10 +24,11 @@ using server::ClassActivation;
 
 class EncoderBehindServer final : public server::ServedEncoder {
  public:
-  EncoderBehindServer(const models::Model& model, esurge::EngineSetup setup) : engine_(std::move(setup)) {
-    classifies = model.task() == models::Task::sequence_classification;
-    vocabulary = model.vocabulary();
-    if (!classifies) pools_prompt = models::read_embedding(model).pools_prompt;
+  EncoderBehindServer(esurge::EngineSetup setup, const Config& config)
+      : config_(config), model_(setup.model), engine_(std::move(setup)) {
+    classifies = model_->task() == models::Task::sequence_classification;
+    vocabulary = model_->vocabulary();
+    if (!classifies) pools_prompt = models::read_embedding(*model_).pools_prompt;
   }
 
   std::vector<server::Vector> encode(std::span<const server::EncodedText> texts) override {
@@ -38,9 +41,46 @@ class EncoderBehindServer final : public server::ServedEncoder {
     return engine_.encode(std::move(requests));
   }
 
+  std::function<std::string()> load_weights(const std::filesystem::path& folder) override {
+    const auto team = model_->parameters().entries().front().team;
+    std::shared_ptr<const models::Model> model =
+        models::load_model(folder, load_options(config_, config_.model, "model", false, team));
+    check_alike(*model);
+    const std::string found = fingerprint(*model, formats_of(config_));
+    return [this, folder, model, found] {
+      engine_.update_model_weights([&]() -> esurge::NewWeights { return {model, found, folder}; });
+      model_ = model;
+      return found;
+    };
+  }
+
  private:
+  // UserError: vectors of the other model would not be ones that clients of this one can use.
+  void check_alike(const models::Model& other) const;
+
+  const Config config_;
+  std::shared_ptr<const models::Model> model_;
   esurge::Engine engine_;
 };
+
+void EncoderBehindServer::check_alike(const models::Model& other) const {
+  const char* const remedy = "serve it as a model of its own";
+  for (const nn::Entry& own : model_->parameters().entries()) {
+    const nn::Entry* const given = other.parameters().find(own.path);
+    if (!given) refuse("model", "the new weights have no " + own.path, remedy);
+    if (given->shape != own.shape) refuse("model", "the new weights have another shape of " + own.path, remedy);
+  }
+  for (const nn::Entry& given : other.parameters().entries())
+    if (!model_->parameters().find(given.path))
+      refuse("model", "the new weights have a parameter more, " + given.path, remedy);
+  const auto pooling = [&](const models::Model& model) {
+    const models::EmbeddingSpec spec = models::read_embedding(model);
+    return std::tuple(spec.pooling, spec.normalized, spec.pools_prompt);
+  };
+  if (!classifies && pooling(other) != pooling(*model_))
+    refuse("model", "the folder says another pooling than that of the present weights",
+           "copy modules.json and the folders that it names from them");
+}
 
 std::vector<std::string> labels_of(const models::Model& model) {
   std::vector<std::string> out;
@@ -144,7 +184,7 @@ server::ServedModel served_encoder(std::shared_ptr<const models::Model> model,
   esurge::EngineSetup setup{
       .model = model, .config = config.esurge, .pools_only = true, .fingerprint = out.fingerprint, .ranks = ranks};
   if (!setup.config.max_model_len && out.max_model_len > 0) setup.config.max_model_len = out.max_model_len;
-  auto encoder = std::make_shared<EncoderBehindServer>(*model, std::move(setup));
+  auto encoder = std::make_shared<EncoderBehindServer>(std::move(setup), config);
   if (encoder->classifies) {
     encoder->labels = labels_of(*model);
     encoder->class_activation = class_activation(*model);

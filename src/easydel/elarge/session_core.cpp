@@ -193,7 +193,7 @@ class TorchSession final : public Session {
     for (size_t i = 0; i < requests.size(); ++i)
       if (const std::string& name = request.adapter_of(i); !name.empty() && !request.engine)
         requests[i].adapter = adapters().get(name, "adapter");
-    if (request.constraint) constrain(requests, request.constraint, config);
+    if (request.constraint) constrain(requests, *request.constraint, config);
     if (request.engine && team_->size() > 1) return generate_on_ranks(request, requests);
     if (request.engine) return generate_by_engine(request, requests);
     const auto on_text = [&](size_t index, text::TokenId, std::string_view piece) {
@@ -243,14 +243,12 @@ class TorchSession final : public Session {
     if (team_->size() > 1)
       refuse("generate.engine", "the engine is not built yet for lines on several ranks",
              "use generator, or one process");
-    if (request.constraint) refuse("generate.engine", "the engine takes constraints by guided_decoding alone");
     return elarge::generate_by_engine(*build_esurge(), requests, request);
   }
 
   // The first rank's engine generates; its results are those of every rank.
   std::vector<Generated> generate_on_ranks(const GenerateRequest& request,
                                            const std::vector<generation::Request>& requests) {
-    if (request.constraint) refuse("generate.engine", "the engine takes constraints by guided_decoding alone");
     const std::shared_ptr<models::Model> model = engine_model();
     if (!team_->first()) {
       EngineFollowers engines;
@@ -264,14 +262,14 @@ class TorchSession final : public Session {
     return generated_of(joint_.run(*team_, work, [](const std::vector<std::string>&, const LineSettings&) {}));
   }
 
-  void constrain(std::vector<generation::Request>& requests,
-                 const std::shared_ptr<const text::constrain::Automaton>& automaton,
+  void constrain(std::vector<generation::Request>& requests, const text::constrain::Language& language,
                  const generation::GenerationConfig& config) {
     if (config.eos_token_id.empty())
       refuse("constrained output", "the model has no end token, so no text could end", "give --eos-token-id");
     const auto tokens = std::make_shared<const text::constrain::TokenBytes>(
         tokenizer(), std::vector<text::TokenId>(config.eos_token_id.begin(), config.eos_token_id.end()));
-    const auto constraint = std::make_shared<const text::constrain::Constraint>(automaton, tokens);
+    const auto constraint =
+        std::make_shared<const text::constrain::Constraint>(text::constrain::compile(language), tokens);
     for (generation::Request& each : requests) {
       if (each.prompt.empty() && config.bos_token_id) each.prompt = {static_cast<text::TokenId>(*config.bos_token_id)};
       each.allowed = generation::allowed_by(constraint, each.prompt.size());

@@ -17,7 +17,7 @@ class Engine {
  public:
   // UserError as StepEngine. The thread starts at once.
   explicit Engine(EngineSetup setup);
-  // Aborts what is running; its listeners are called a last time.
+  // As terminate().
   ~Engine();
 
   // All of these from any thread.
@@ -31,6 +31,9 @@ class Engine {
   void resume();
   // Finishes what is known, and refuses what is new. Returns when it is finished.
   void drain();
+  // Aborts what is running, whose listeners are called a last time, ends the threads, and refuses all that comes. Not
+  // to be called by a listener.
+  void terminate();
 
   // Writes the prefix cache to a folder between two steps, as StepEngine does; returns when it is written.
   void save_prefix_cache(const std::filesystem::path& folder);
@@ -39,10 +42,18 @@ class Engine {
 
   // Changes what answers, without a moment at which nothing is accepted: requests that are known finish with the
   // present weights, or are aborted; those that come meanwhile wait. Then `make` is called on the thread of steps,
-  // between two of them: it may change the weights of the present model in place (training), or give another model of
-  // the same shape. Returns when it is done. What `make` throws comes back, and the present weights stay; UserError as
-  // StepEngine::await_new_weights and take_new_weights.
+  // between two of them: it may change the weights of the present model in place (on one rank), or give another model
+  // of the same shape. Returns when it is done. What `make` throws comes back, and the present weights stay; UserError
+  // as StepEngine::await_new_weights and take_new_weights.
   void update_model_weights(const std::function<NewWeights()>& make, KnownRequests known = KnownRequests::finish);
+  // The same for the weights of the present model, which `change` changes in place (training); it returns their
+  // fingerprint. On several ranks the others call FollowerOptions::change_weights at the same time, so that both may be
+  // collective; an error of one of them ends the engine, whose weights would no longer be those of one model.
+  void change_model_weights(const std::function<std::string()>& change, KnownRequests known = KnownRequests::finish);
+  // Lets the model and all pages go, so that their memory is free if nobody else has the model; the engine is usable
+  // again after update_model_weights(), for which requests wait. UserError: a request or an adapter needs the model, or
+  // there are several ranks.
+  void release_model_state();
   // For requests that belong together.
   HeldWeights hold_weights() const;
 

@@ -30,6 +30,7 @@ bool is_same(const text::Tokenizer& a, const text::Tokenizer& b) {
 
 models::Adapters& StepEngine::Parts::adapters_of_model() {
   const std::lock_guard lock(mutex);
+  if (!setup.model) refuse("adapter", "the engine has let its model go", "update its weights before");
   if (!adapters) adapters = std::make_unique<models::Adapters>(setup.model);
   return *adapters;
 }

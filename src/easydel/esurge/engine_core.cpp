@@ -104,6 +104,8 @@ struct Engine::Parts {
     return version;
   }
   void do_work();
+  // Does `change` when nothing needs the present weights any more.
+  void change_weights(KnownRequests known, const std::function<void()>& change);
   // Of something that steps change.
   void wait_until(const std::function<bool()>& holds) {
     std::unique_lock lock(mutex);
@@ -131,6 +133,7 @@ struct Engine::Parts {
   std::mutex updating;  // the weights
   mutable std::shared_mutex weights_mutex;
   int64_t weights = 0;  // number of those that answer what is added; under weights_mutex
+  std::mutex terminating;
   std::thread stepper, postman;
 };
 
@@ -163,6 +166,7 @@ void Engine::Parts::between_steps(std::function<void()> asked) {
   std::future<void> done = task.get_future();
   {
     const std::lock_guard lock(mutex);
+    if (stopping) refuse("esurge", "the engine is terminated", "make another one");
     work.push_back(std::move(task));
     due = true;
     changed.notify_all();
@@ -207,10 +211,14 @@ Engine::Engine(EngineSetup setup) : parts_(std::make_unique<Parts>(std::move(set
   p.postman = std::thread([&p] { p.deliver(); });
 }
 
-Engine::~Engine() {
+Engine::~Engine() { terminate(); }
+
+void Engine::terminate() {
   Parts& p = *parts_;
+  const std::lock_guard alone(p.terminating);
+  if (!p.stepper.joinable()) return;
   p.steps.resume();
-  p.steps.abort_all();
+  p.steps.end();
   {
     const std::lock_guard lock(p.mutex);
     p.due = p.stopping = true;
@@ -270,18 +278,29 @@ void Engine::reset_prefix_cache() {
   parts_->between_steps([&] { parts_->steps.reset_prefix_cache(); });
 }
 
-void Engine::update_model_weights(const std::function<NewWeights()>& make, KnownRequests known) {
-  Parts& p = *parts_;
-  const std::lock_guard alone(p.updating);
+void Engine::Parts::change_weights(KnownRequests known, const std::function<void()>& change) {
+  const std::lock_guard alone(updating);
   {
-    const std::lock_guard lock(p.weights_mutex);
-    p.steps.await_new_weights(known);
-    ++p.weights;
+    const std::lock_guard lock(weights_mutex);
+    steps.await_new_weights(known);
+    ++weights;
   }
-  p.wake();
-  p.wait_until([&] { return p.steps.has_left_weights(); });
-  p.between_steps([&] { p.steps.take_new_weights(make); });
-  p.wake();
+  wake();
+  wait_until([&] { return steps.has_left_weights(); });
+  between_steps(change);
+  wake();
+}
+
+void Engine::update_model_weights(const std::function<NewWeights()>& make, KnownRequests known) {
+  parts_->change_weights(known, [&] { parts_->steps.take_new_weights(make); });
+}
+
+void Engine::change_model_weights(const std::function<std::string()>& change, KnownRequests known) {
+  parts_->change_weights(known, [&] { parts_->steps.change_weights(change); });
+}
+
+void Engine::release_model_state() {
+  parts_->between_steps([&] { parts_->steps.release_model(); });
 }
 
 HeldWeights Engine::hold_weights() const {

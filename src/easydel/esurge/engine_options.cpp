@@ -90,6 +90,7 @@ EngineOptions engine_options(const EsurgeConfig& config, const ModelLimits& mode
   scheduler.max_requests = config.detokenizer_max_states;
   scheduler.policy = config.scheduling_policy;
   scheduler.prefix_caching = config.enable_prefix_caching;
+  scheduler.logs_preemptions = !config.silent_mode;
   scheduler.window_aware_admission = config.enable_window_aware_runtime_cap;
   // Which drafts a step accepts decides what the next one computes.
   const bool overlapped = config.overlap_execution && config.async_scheduling && config.num_speculative_tokens == 0;

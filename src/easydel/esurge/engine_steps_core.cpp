@@ -66,7 +66,7 @@ void accept(Draw& draw) try {
 }  // namespace
 
 void StepEngine::Parts::propose_drafts() {
-  if (drafts.max_drafts == 0) return;
+  if (!speculates) return;
   if (drafts.by_model)
     draft_by_model();
   else
@@ -297,6 +297,7 @@ std::vector<StepResult> StepEngine::Parts::results(Step& step) {
     if (tried > 0) {
       draw.answer->verified(tried, count - 1);
       metrics.draft_tokens += tried, metrics.accepted_draft_tokens += count - 1;
+      metrics.accepted_drafts.observe(double(count - 1));
       draw.request->accepted_drafts += count - 1, draw.request->rejected_drafts += tried - count + 1;
     }
     count_tokens(*draw.request, count);
@@ -345,7 +346,14 @@ void StepEngine::Parts::take_ended() {
     metrics.request_generated_tokens.observe(double(generated));
     metrics.cached_prompt_tokens += request->cached_tokens;
     counts.hits_in_pages += request->cached_tokens % options.layout.page_size > 0;
-    metrics.request_seconds.observe(now() - request->arrived);
+    metrics.request_preemptions.observe(double(request->preemptions));
+    if (request->preemptions > 0) metrics.request_recomputed_tokens.observe(double(request->recomputed_tokens));
+    const double seconds = now() - request->arrived;
+    metrics.request_seconds.observe(seconds);
+    if (setup.config.verbose)
+      log::info("esurge: request ", request->id, " ended after ", seconds, " s (", name_of(reason),
+                "): ", request->prepared.prompt_tokens(), " tokens of the prompt, ", request->cached_tokens,
+                " of them cached, ", generated, " generated, preempted ", request->preemptions, " times");
   }
 }
 

@@ -28,6 +28,22 @@ bool StepEngine::has_left_weights() const {
   return parts_->scheduler.has_left_weights();
 }
 
+void StepEngine::release_model() {
+  Parts& p = *parts_;
+  if (p.setup.ranks)
+    refuse("model", "letting the weights of several ranks go is not built yet", "end the engine, and make another one");
+  p.refuse_adapters();
+  const std::lock_guard lock(p.mutex);
+  if (!p.live.empty())
+    refuse("model", str("the engine has ", p.live.size(), " requests, which need the weights"),
+           "let them finish, or abort them");
+  p.scheduler.await_new_weights();
+  p.forget_pages();
+  p.draft_pages_due = true;
+  p.adapters.reset();
+  p.setup.model.reset();
+}
+
 std::string StepEngine::Parts::read_on_ranks(const NewWeights& weights) const {
   runner.check_fits(*weights.model);
   const std::string why = setup.ranks->give(LoadWeights{weights.folder.string()});
@@ -36,8 +52,8 @@ std::string StepEngine::Parts::read_on_ranks(const NewWeights& weights) const {
 
 std::string StepEngine::Parts::send_to_ranks(NewWeights& weights) const {
   if (weights.model == setup.model)
-    refuse("model", "changing the weights in place on several ranks is not built yet",
-           "give another model, or a folder");
+    refuse("model", "these are the engine's own weights, which several ranks change together",
+           "use change_model_weights, or give another model or a folder");
   models::check_spreads(*setup.model, *weights.model);
   std::shared_ptr<const models::Model> own;
   const Value& config = weights.model->config();
@@ -67,6 +83,30 @@ void StepEngine::Parts::use_on_all_ranks(NewWeights& weights) {
   runner.use(*weights.model);
 }
 
+void StepEngine::change_weights(const std::function<std::string()>& change) {
+  Parts& p = *parts_;
+  std::string fingerprint;
+  const auto own = [&] { fingerprint = change(); };
+  try {
+    if (!p.setup.model) refuse("model", "the engine has let its model go", "update its weights");
+    p.setup.ranks ? p.setup.ranks->give_to_all(ChangeWeights{}, own) : own();
+  } catch (...) {
+    const std::lock_guard lock(p.mutex);
+    if (p.setup.model) p.scheduler.take_new_weights(true);
+    throw;
+  }
+  const std::lock_guard lock(p.mutex);
+  p.scheduler.take_new_weights(false);
+  p.note_new_weights(std::move(fingerprint));
+}
+
+void StepEngine::Parts::note_new_weights(std::string fingerprint) {
+  setup.fingerprint = info.fingerprint = std::move(fingerprint);
+  for (const auto& [id, request] : live) request->fingerprint = info.fingerprint;
+  if (!setup.config.silent_mode)
+    log::info("esurge: new weights", info.fingerprint.empty() ? "" : ", fingerprint ", info.fingerprint);
+}
+
 void StepEngine::take_new_weights(const std::function<NewWeights()>& make) {
   Parts& p = *parts_;
   NewWeights weights;
@@ -77,17 +117,14 @@ void StepEngine::take_new_weights(const std::function<NewWeights()>& make) {
     if (weights.fingerprint_of) weights.fingerprint = weights.fingerprint_of(*weights.model);
   } catch (...) {
     const std::lock_guard lock(p.mutex);
-    p.scheduler.take_new_weights(true);
+    if (p.setup.model) p.scheduler.take_new_weights(true);
     throw;
   }
   const std::lock_guard lock(p.mutex);
   p.scheduler.take_new_weights(false);
   if (weights.model != p.setup.model) p.adapters.reset();
   p.setup.model = std::move(weights.model);
-  p.setup.fingerprint = p.info.fingerprint = std::move(weights.fingerprint);
-  for (const auto& [id, request] : p.live) request->fingerprint = p.info.fingerprint;
-  if (!p.setup.config.silent_mode)
-    log::info("esurge: new weights", p.info.fingerprint.empty() ? "" : ", fingerprint ", p.info.fingerprint);
+  p.note_new_weights(std::move(weights.fingerprint));
 }
 
 }  // namespace easydel::esurge

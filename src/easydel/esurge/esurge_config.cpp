@@ -1,6 +1,11 @@
 #include "easydel/esurge/esurge_config.h"
 
+#include <algorithm>
+
 #include "easydel/base/error.h"
+#include "easydel/base/names.h"
+#include "easydel/mesh/mesh.h"
+#include "easydel/text/output/output_parser.h"
 #include "easydel/text/remote/line_channel.h"
 
 namespace easydel::esurge {
@@ -32,6 +37,19 @@ void EsurgeConfig::settle(config::Keys& keys) {
   };
   check_address("tokenizer_endpoint", tokenizer_endpoint);
   check_address("detokenizer_endpoint", detokenizer_endpoint);
+  const auto check_parser = [&](const char* key, const text::OutputFormat& format) {
+    try {
+      text::OutputParser parser(format);
+    } catch (const UserError& error) {
+      keys.refuse(key, error.problem, error.remedy);
+    }
+  };
+  if (tool_parser) check_parser("tool_parser", {*tool_parser, ""});
+  if (reasoning_parser) check_parser("reasoning_parser", {"", *reasoning_parser});
+  const mesh::Axes& axes = mesh::default_axes();
+  if (std::ranges::find(axes, data_parallelism_axis) == axes.end())
+    keys.refuse("data_parallelism_axis", str("'", data_parallelism_axis, "' is not an axis"),
+                did_you_mean(data_parallelism_axis, axes));
   if (prompt_lookup_min > prompt_lookup_max)
     keys.refuse("prompt_lookup_min", str("prompt_lookup_min (", prompt_lookup_min, ") must be <= prompt_lookup_max (",
                                          prompt_lookup_max, ")."));

@@ -132,13 +132,16 @@ struct EsurgeConfig {
             "token ends is then computed for one more step, which is dropped. No effect with num_speculative_tokens: "
             "what is accepted decides what comes next."),
         field<&C::runner_verbose>("Log each step."),
-        field<&C::verbose>("Log more."),
+        field<&C::verbose>("Log a line for each request that ends: its tokens, its time and why it ended."),
         field<&C::overlap_execution>(
             "Use a second thread while a step computes: it sends the outputs of the step before and, with "
             "async_scheduling, finds out what follows from that step's tokens (text, stops, log-probabilities, masks) "
             "and plans the next one. Answers stay the same. It pays if a core is free beside the threads of the "
             "kernels."),
-        field<&C::sampler_metrics>("Measure the time of the sampler."),
+        field<&C::sampler_metrics>(
+            "Measure, of each token that is chosen, the entropy of the model's distribution and the "
+            "token's log-probability (histograms of the metrics). Costs a sweep over the "
+            "vocabulary for each token."),
         field<&C::data_parallelism_axis>(
             "Mesh axis that requests are distributed over: dp. Each of its ranks has the pages of its own sequences."),
         field<&C::esurge_name>("Name under which the model is served."),
@@ -184,7 +187,7 @@ struct EsurgeConfig {
                                      between(1, 64)),
         field<&C::extra_eos_token_ids>("Additional token ids that end an answer."),
         field<&C::extra_stops>("Additional strings that end an answer."),
-        field<&C::silent_mode>("Log nothing."),
+        field<&C::silent_mode>("Log only what goes wrong, and what verbose and runner_verbose ask for."),
         field<&C::tool_parser>("Format in which the model writes tool calls."),
         field<&C::reasoning_parser>("Format in which the model writes its reasoning."),
         field<&C::ignore_stop_strings_in_reasoning>(

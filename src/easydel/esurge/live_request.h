@@ -123,7 +123,7 @@ struct LiveRequest {
   std::string fingerprint = {};                           // of what answers it
   std::shared_ptr<const nn::LoadedAdapter> adapter = {};  // that it began with; null: none
   int64_t part = 0;                                       // of the ranks: the data part that computes it
-  int64_t unended = 0, preemptions = 0, cached_tokens = 0, update_seq = 0;
+  int64_t unended = 0, preemptions = 0, recomputed_tokens = 0, cached_tokens = 0, update_seq = 0;
   int64_t accepted_drafts = 0, rejected_drafts = 0;  // speculated tokens that were right, and that were not
   bool timed_out = false, changed = false, prompt_shown = false, end_shown = false;
   double arrived = 0;

@@ -279,7 +279,7 @@ void LiveRequest::add_row(int64_t position, ReadRow row) {
 void LiveRequest::end(const SequenceEnd& end) {
   changed = true;
   --unended;
-  preemptions += end.preemptions;
+  preemptions += end.preemptions, recomputed_tokens += end.recomputed_tokens;
   cached_tokens = std::max(cached_tokens, end.cached_tokens);
   timed_out |= end.timed_out;
   try {

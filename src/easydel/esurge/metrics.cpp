@@ -46,6 +46,10 @@ constexpr std::array all_metrics = {
     histogram<&M::step_tokens>("esurge_step_tokens", "Tokens in a step."),
     histogram<&M::request_prompt_tokens>("esurge_request_prompt_tokens", "Prompt tokens of a request."),
     histogram<&M::request_generated_tokens>("esurge_request_generated_tokens", "Generated tokens of a request."),
+    histogram<&M::request_recomputed_tokens>("esurge_request_recomputed_tokens",
+                                             "Tokens computed again of a request that was preempted."),
+    histogram<&M::request_preemptions>("esurge_request_preemptions", "Preemptions of a request."),
+    histogram<&M::accepted_drafts>("esurge_accepted_drafts", "Accepted tokens of those speculated for a step."),
     histogram<&M::entropy>("esurge_sampler_entropy_nats", "Entropy of the model's distribution."),
     histogram<&M::chosen_negative_logprob>("esurge_sampler_chosen_negative_logprob",
                                            "Negative log-probability of the chosen token."),
@@ -121,6 +125,11 @@ std::span<const double> token_count_buckets() {
 
 std::span<const double> entropy_buckets() {
   static constexpr std::array bounds = {0.01, 0.03, 0.1, 0.3, 0.5, 1., 1.5, 2., 3., 4., 5., 6., 8., 10., 12.};
+  return bounds;
+}
+
+std::span<const double> few_buckets() {
+  static constexpr std::array bounds = {0., 1., 2., 3., 4., 6., 8., 12., 16., 32., 64.};
   return bounds;
 }
 

@@ -58,6 +58,7 @@ class Rate {
 std::span<const double> seconds_buckets();      // 0.001 to 600
 std::span<const double> token_count_buckets();  // 1 to 65536
 std::span<const double> entropy_buckets();      // nats, 0.01 to 12
+std::span<const double> few_buckets();          // counts that are often 0, to 64
 
 struct EngineMetrics {
   // Now.
@@ -87,6 +88,9 @@ struct EngineMetrics {
   // Tokens.
   Histogram step_tokens{token_count_buckets()};
   Histogram request_prompt_tokens{token_count_buckets()}, request_generated_tokens{token_count_buckets()};
+  Histogram request_recomputed_tokens{token_count_buckets()};  // of requests that were preempted
+  Histogram request_preemptions{few_buckets()};
+  Histogram accepted_drafts{few_buckets()};  // of the drafts of a sequence in a step
   // With esurge.sampler_metrics, of each row that a token is chosen from.
   Histogram entropy{entropy_buckets()};  // nats
   Histogram chosen_negative_logprob{entropy_buckets()};

@@ -24,6 +24,9 @@ struct FollowerOptions {
   double step_seconds = 30;
   // Loads a folder as the first rank loads new weights, on the same mesh. Null: there are none while the engine runs.
   std::function<std::shared_ptr<const models::Model>(const std::filesystem::path& folder)> load_model = {};
+  // Called where the first rank changes its part of the weights in place (Engine::change_model_weights), at the same
+  // time: what is collective there is so here. Null: that refuses.
+  std::function<void()> change_weights = {};
 };
 
 // Returns when the first rank says that there are no more steps. UserError: the first rank has ended without a word, or

@@ -52,6 +52,7 @@ class Follower {
   void obey(const ReceiveWeights& order);
   void obey(const DescribeWeights& order);
   void obey(const ChooseWeights& order);
+  void obey(const ChangeWeights& order);
   void obey(const SaveCache& order);
   void obey(const OpenCache& order);
   void obey(const PlaceCache& order);
@@ -171,6 +172,11 @@ void Follower::obey(const ChooseWeights& order) {
     adapters_ = nullptr;
     model_ = chosen;
   }
+}
+
+void Follower::obey(const ChangeWeights& /*order*/) {
+  if (!options_.change_weights) refuse("model", "this rank changes no weights in place");
+  options_.change_weights();
 }
 
 void Follower::obey(const SaveCache& order) {

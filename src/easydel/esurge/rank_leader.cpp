@@ -89,6 +89,10 @@ std::string RankLeader::give(const RankOrder& order, const std::function<void()>
   return "";
 }
 
+void RankLeader::give_to_all(const RankOrder& order, const std::function<void()>& own) {
+  if (const std::string why = give(order, own); !why.empty()) lose(why);
+}
+
 std::vector<RankLeader::Answer> RankLeader::ask(const RankOrder& order, const std::function<void()>& own) {
   std::vector<Answer> out;
   for (StepReply& reply : exchange(order, own)) {

@@ -50,6 +50,8 @@ class RankLeader {
   // first one that could not says: "rank 1: ..."; empty: all did. UserError: a rank is lost, or `own` failed, without
   // which the others cannot go on.
   std::string give(const RankOrder& order, const std::function<void()>& own = {});
+  // The same of an order that all ranks carry out or the engine ends. UserError as well: a rank could not.
+  void give_to_all(const RankOrder& order, const std::function<void()>& own);
   struct Answer {
     std::string rank, text;  // "rank 1", and what it says
   };

@@ -88,6 +88,9 @@ void read(MessageReader& from, PlaceCache& order) {
   }
 }
 
+void write(MessageWriter& /*to*/, const ChangeWeights& /*order*/) {}
+void read(MessageReader& /*from*/, ChangeWeights& /*order*/) {}
+
 template <size_t at = 0>
 RankOrder read_order(MessageReader& from, size_t index) {
   if constexpr (at < std::variant_size_v<RankOrder>) {

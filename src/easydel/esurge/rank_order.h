@@ -54,6 +54,12 @@ struct ChooseWeights {
   bool operator==(const ChooseWeights&) const = default;
 };
 
+// Changes the present weights in place, each rank its part of them, while the first one changes its own
+// (FollowerOptions::change_weights).
+struct ChangeWeights {
+  bool operator==(const ChangeWeights&) const = default;
+};
+
 // Writes the prefix cache, of which every rank has the pages of its data part (prefix_cache_files.h).
 struct SaveCache {
   std::string folder = {};                     // the first rank's
@@ -77,7 +83,7 @@ struct PlaceCache {
 };
 
 using RankOrder = std::variant<LoadAdapter, AddAdapterSum, LoadWeights, ReceiveWeights, DescribeWeights, ChooseWeights,
-                               SaveCache, OpenCache, PlaceCache>;
+                               SaveCache, OpenCache, PlaceCache, ChangeWeights>;
 std::string encode(const RankOrder& order);
 bool is_order(std::string_view bytes);
 RankOrder decode_order(std::string_view bytes);  // UserError: damaged bytes

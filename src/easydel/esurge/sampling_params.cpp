@@ -1,5 +1,6 @@
 #include "easydel/esurge/sampling_params.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -37,6 +38,18 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> own_name
     {"top_p", "top_p"},
     {"min_p", "min_p"},
 }};
+
+// Fields of GenerationConfig that the engine has, and the plain loop does not.
+constexpr std::array<std::string_view, 3> of_speculation{"prompt_lookup_num_tokens", "max_matching_ngram_size",
+                                                         "num_assistant_tokens"};
+constexpr int64_t max_speculated = 64;
+
+Value without_speculation(const Value& extra_args) {
+  Value out = Value::map();
+  for (const auto& [name, value] : extra_args.entries)
+    if (std::ranges::find(of_speculation, name) == of_speculation.end()) out.set(name, value);
+  return out;
+}
 
 }  // namespace
 
@@ -88,8 +101,16 @@ void SamplingParams::settle(config::Keys& keys) {
   for (const auto& [theirs, ours] : own_names)
     if (extra_args.find(std::string(theirs)))
       keys.refuse("extra_args", str("has ", theirs), str("give it as ", ours, ", not in extra_args"));
+  for (const std::string_view name : of_speculation) {
+    const Value* const given = extra_args.find(name);
+    if (!given || given->is_null()) continue;
+    const std::optional<int64_t> number = given->as_int();
+    if (!number || *number < 1 || *number > max_speculated)
+      keys.refuse("extra_args", str("has ", name, ": ", to_json(*given), ", which is out of range"),
+                  str("give an integer from 1 to ", max_speculated));
+  }
   keys.problems().collect(keys.path_of("extra_args"), [&] {
-    generation::check_together(generation::read_generation(extra_args), keys.below("extra_args"));
+    generation::check_together(generation::read_generation(without_speculation(extra_args)), keys.below("extra_args"));
   });
 }
 
@@ -98,8 +119,16 @@ int64_t SamplingParams::num_beams() const {
   return given ? given->as_int().value_or(1) : 1;
 }
 
+SamplingParams::Speculation SamplingParams::speculation() const {
+  const auto number = [&](std::string_view name) {
+    const Value* const given = extra_args.is_map() ? extra_args.find(name) : nullptr;
+    return given ? given->as_int() : std::nullopt;
+  };
+  return {number("prompt_lookup_num_tokens"), number("max_matching_ngram_size"), number("num_assistant_tokens")};
+}
+
 generation::GenerationConfig SamplingParams::generation() const {
-  Value keys = extra_args.is_map() ? extra_args : Value::map();
+  Value keys = extra_args.is_map() ? without_speculation(extra_args) : Value::map();
   keys.set("do_sample", Value::boolean(!greedy()));
   keys.set("temperature", Value::number(greedy() ? 1 : temperature));
   keys.set("top_p", Value::number(greedy() ? 1 : top_p));

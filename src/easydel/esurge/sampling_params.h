@@ -65,6 +65,12 @@ struct SamplingParams {
 
   bool greedy() const { return temperature < 1e-5; }
   int64_t num_beams() const;  // of extra_args; 1: no beam search
+  // How tokens are speculated for this request, of extra_args; what is not given is the engine's.
+  struct Speculation {
+    std::optional<int64_t> prompt_lookup_num_tokens = {}, max_matching_ngram_size = {};  // drafts that are looked up
+    std::optional<int64_t> num_assistant_tokens = {};                                    // of the draft model
+  };
+  Speculation speculation() const;
   // Answers that are generated; of them n are returned.
   int64_t choices_drawn() const { return best_of.value_or(n); }
   // What the sampler needs of it, extra_args included. bad_words, whose tokens only a tokenizer knows, stop rules and

@@ -241,13 +241,14 @@ void Scheduler::settle(Sequence& s) {
     if (!ended) {
       if (s.counts_preemption) {
         ++preemptions_, ++s.preemptions;
-        log::info("esurge: request ", s.request->id, " is preempted for the ", s.preemptions,
-                  s.preemptions == 1   ? "st"
-                  : s.preemptions == 2 ? "nd"
-                  : s.preemptions == 3 ? "rd"
-                                       : "th",
-                  " time: ", s.computed, " computed tokens, ", config_.prefix_caching ? indexed : 0,
-                  " of them in the prefix index");
+        if (config_.logs_preemptions)
+          log::info("esurge: request ", s.request->id, " is preempted for the ", s.preemptions,
+                    s.preemptions == 1   ? "st"
+                    : s.preemptions == 2 ? "nd"
+                    : s.preemptions == 3 ? "rd"
+                                         : "th",
+                    " time: ", s.computed, " computed tokens, ", config_.prefix_caching ? indexed : 0,
+                    " of them in the prefix index");
       }
       s.counts_preemption = true;
       s.max_computed = std::max(s.max_computed, s.computed);

@@ -33,6 +33,7 @@ struct SchedulerConfig {
   int64_t max_requests = 65536;  // known at once, waiting ones included
   SchedulingPolicy policy = SchedulingPolicy::fcfs;
   bool prefix_caching = true;
+  bool logs_preemptions = true;
   bool window_aware_admission = false;  // enable_window_aware_runtime_cap
   // Steps that may be planned before the first of them is finished: 2 with overlapped execution.
   int64_t steps_in_flight = 1;

@@ -97,6 +97,8 @@ class StepEngine {
   void pause();
   void resume();
   void drain();
+  // Aborts all, and refuses what is added from now on.
+  void end();
   int64_t requests() const;  // that are known
   // Until step() has a request to end whose time is up; nullopt: no request has a limit.
   std::optional<double> seconds_to_deadline() const;
@@ -104,10 +106,17 @@ class StepEngine {
   // for take_new_weights(). UserError: there are some to finish, and the engine is paused.
   void await_new_weights(KnownRequests known);
   bool has_left_weights() const;  // nothing is left that needs the present weights
+  // On the thread of step(), between steps: lets the model and all pages go. Requests that come wait for
+  // take_new_weights(). UserError: a request or an adapter needs the model, or there are several ranks.
+  void release_model();
   // On the thread of step(), between steps, when has_left_weights(): what `make` gives answers from now on, also what
   // waits, with a prefix cache of its own. UserError: the model has another shape, or another rank cannot read it.
   // After an error the present weights stay, on all ranks, and get what waits.
   void take_new_weights(const std::function<NewWeights()>& make);
+
+  // The same of the present weights, which `change` changes in place; it returns their fingerprint. On several ranks
+  // all change their parts at the same time, and what one of them cannot do ends the engine.
+  void change_weights(const std::function<std::string()>& change);
 
   // As Engine has them. From any thread; loading is the only work with tensors outside of step(). On several ranks
   // both belong to the thread of step(), between steps; UserError as well: another rank cannot load it.

@@ -96,6 +96,7 @@ StepEngine::Parts::Parts(EngineSetup given)
   if (setup.config.overlap_execution) side = std::make_unique<SideThread>();
   if (setup.pools_only) return;
   drafts = {setup.config.num_speculative_tokens, setup.config.prompt_lookup_min, setup.config.prompt_lookup_max};
+  speculates = drafts.max_drafts > 0;
   if (!draft) return;
   drafts.by_model = true;
   // A step of few rows takes as long as reading the weights, which its operations are a measure of.
@@ -186,10 +187,12 @@ RequestId StepEngine::add(Request request, OnOutput on_output) {
              "ask for fewer choices, or raise esurge.max_num_seqs");
     const double now = p.now();
     if (const auto seconds = prepared.request.sampling.timeout_seconds) prepared.scheduled.deadline = now + *seconds;
+    const DraftOptions drafts = p.drafts_of(prepared.request.sampling);
     auto live = std::make_shared<LiveRequest>(0, std::move(prepared), std::move(on_output), chosen.text.tokenizer,
-                                              p.info.vocabulary, p.drafts, p.setup.config.sampler_metrics, now);
+                                              p.info.vocabulary, drafts, p.setup.config.sampler_metrics, now);
     const std::lock_guard lock(p.mutex);
     if (!p.lost.empty()) refuse("esurge", p.lost, "start all ranks again");
+    if (p.ended) refuse("esurge", "the engine is terminated", "make another one");
     SchedulerRequest scheduled = live->prepared.scheduled;
     live->fingerprint = p.info.fingerprint;
     p.use_adapter(*live, scheduled, chosen.adapter);
@@ -203,6 +206,21 @@ RequestId StepEngine::add(Request request, OnOutput on_output) {
     ++p.metrics.requests_refused;
     throw;
   }
+}
+
+// Steps that are planned ahead have no drafts.
+DraftOptions StepEngine::Parts::drafts_of(const SamplingParams& sampling) {
+  const SamplingParams::Speculation asked = sampling.speculation();
+  DraftOptions out = drafts;
+  if (out.by_model) {
+    if (asked.num_assistant_tokens) out.max_drafts = *asked.num_assistant_tokens;
+  } else if (!plans_ahead() && !setup.pools_only) {
+    if (asked.prompt_lookup_num_tokens) out.max_drafts = *asked.prompt_lookup_num_tokens;
+    if (asked.max_matching_ngram_size) out.max_ngram = *asked.max_matching_ngram_size;
+    out.min_ngram = std::min(out.min_ngram, out.max_ngram);
+  }
+  if (out.max_drafts > 0) speculates = true;
+  return out;
 }
 
 void StepEngine::Parts::choose_part(LiveRequest& request, SchedulerRequest& scheduled) const {
@@ -240,6 +258,12 @@ void StepEngine::Parts::abort_all() {
 
 void StepEngine::abort_all() {
   const std::lock_guard lock(parts_->mutex);
+  parts_->abort_all();
+}
+
+void StepEngine::end() {
+  const std::lock_guard lock(parts_->mutex);
+  parts_->ended = true;
   parts_->abort_all();
 }
 

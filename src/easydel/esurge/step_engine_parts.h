@@ -1,6 +1,7 @@
 // What StepEngine is made of; for step_engine_core.cpp and engine_steps_core.cpp alone.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -110,6 +111,8 @@ struct StepEngine::Parts {
   void take_ended();
   void deliver();
 
+  // The engine's, or what the request asks for.
+  DraftOptions drafts_of(const SamplingParams& sampling);
   // Made when they are first asked for. UserError: the model cannot have any.
   models::Adapters& adapters_of_model();
   void refuse_adapters() const;  // UserError: some are loaded, or are still used
@@ -119,6 +122,7 @@ struct StepEngine::Parts {
   // The same of weights, which they answer with if this rank can, too; from memory `weights` gets this rank's part of
   // them. UserError: they keep the present ones.
   void use_on_all_ranks(NewWeights& weights);
+  void note_new_weights(std::string fingerprint);  // under the lock
   // Have the other ranks get weights. Return why one of them cannot have the same; empty: all have.
   std::string read_on_ranks(const NewWeights& weights) const;
   std::string send_to_ranks(NewWeights& weights) const;
@@ -150,6 +154,7 @@ struct StepEngine::Parts {
   std::shared_ptr<const RequestPreparer> preparer;
   EngineInfo info;
   DraftOptions drafts;
+  std::atomic<bool> speculates = false;  // for the engine's requests, or one of them that asked for it
   const Clock::time_point began = Clock::now();
 
   mutable std::mutex mutex;  // of the scheduler, the list of requests and the metrics
@@ -167,6 +172,7 @@ struct StepEngine::Parts {
   bool draft_pages_due = false;  // to be given up
   int64_t idle_resets = 0;       // after which they were
   std::string lost;              // why no rank computes any more; empty: they do
+  bool ended = false;            // nothing is added any more
 
   // For the thread of steps, and for `side` while it works: what is between steps.
   std::optional<Step> planned, computed;              // the next one, and the last one if it is not handled yet

@@ -140,19 +140,11 @@ int run_render(const std::string& chat_template, const std::string& lines, const
 }
 
 int run_constrain(const ConstrainCommand& command, const Output& out) {
-  using text::constrain::Language;
-  const int given = command.schema.has_value() + command.regex.has_value() + command.grammar.has_value();
-  if (given != 1)
-    refuse("probe constrain", given == 0 ? "there is no constraint" : "there are several constraints",
-           "give one of --schema FILE, --regex PATTERN, --grammar FILE");
-  Language language;
-  if (command.regex) {
-    language = {Language::Kind::regex, *command.regex};
-  } else {
-    const std::string& file = command.schema ? *command.schema : *command.grammar;
-    language = {command.schema ? Language::Kind::json_schema : Language::Kind::grammar, files::read(file)};
-  }
-  const ConstrainProbe probe(text::Tokenizer::load(hub::resolve_tokenizer(command.tokenizer)), language);
+  const auto language = text::constrain::language_of(command.constraint, "probe constrain");
+  if (!language)
+    refuse("probe constrain", "there is no constraint",
+           "give one of --json-schema FILE, --json-object, --regex PATTERN, --grammar FILE, --choice TEXT");
+  const ConstrainProbe probe(text::Tokenizer::load(hub::resolve_tokenizer(command.tokenizer)), *language);
   return answer_lines(command.lines, out, [&](const std::string& line) { return probe.answer(line); });
 }
 

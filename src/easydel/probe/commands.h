@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "easydel/elarge/core.h"
+#include "easydel/text/constrain/constraint_flags.h"
 
 namespace easydel::probe {
 
@@ -47,7 +48,7 @@ struct ToolsCommand {
 int run_tools(const ToolsCommand& command, const Output& out);
 struct ConstrainCommand {
   std::string tokenizer, lines = "-";
-  std::optional<std::string> schema, regex, grammar;  // the file, the pattern, the file; one of them
+  text::constrain::ConstraintFlags constraint;
 };
 int run_constrain(const ConstrainCommand& command, const Output& out);
 int run_render(const std::string& chat_template, const std::string& lines, const Output& out);

@@ -71,6 +71,7 @@ bool EncodeQueue::cancel(const std::string& id, const ApiError& error) {
     job = *at;
     jobs_.erase(at);
   }
+  changed_.notify_all();
   job->request.call->refuse(error);
   return true;
 }
@@ -82,7 +83,47 @@ void EncodeQueue::cancel_all(const ApiError& error) {
     if (!ended_) ended_ = error;
     jobs.swap(jobs_);
   }
+  changed_.notify_all();
   for (const auto& job : jobs) job->request.call->refuse(error);
+}
+
+void EncodeQueue::change_weights(const ServedEncoder& encoder, const std::optional<ApiError>& error,
+                                 const std::function<void()>& change) {
+  const auto is_its = [&](const std::shared_ptr<Job>& job) { return job->request.model->encoder.get() == &encoder; };
+  Jobs ended;
+  {
+    std::lock_guard lock(mutex_);
+    changing_ = &encoder;
+    if (error)
+      for (auto at = jobs_.begin(); at != jobs_.end();) {
+        const auto next = std::next(at);
+        if (is_its(*at)) ended.splice(ended.end(), jobs_, at);
+        at = next;
+      }
+  }
+  for (const auto& job : ended) job->request.call->refuse(*error);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] {
+    return computing_ != &encoder &&
+           std::ranges::none_of(jobs_, [&](const auto& job) { return is_its(job) && job->begun > 0; });
+  });
+  lock.unlock();
+  std::exception_ptr failure;
+  try {
+    change();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  lock.lock();
+  changing_ = nullptr;
+  changed_.notify_all();
+  lock.unlock();
+  if (failure) std::rethrow_exception(failure);
+}
+
+bool EncodeQueue::is_changing() const {
+  std::lock_guard lock(mutex_);
+  return changing_ != nullptr;
 }
 
 int64_t EncodeQueue::count() const {
@@ -103,17 +144,22 @@ EncodeQueue::Jobs EncodeQueue::take_overdue() {
   return out;
 }
 
+bool EncodeQueue::is_held(const Job& job) const {
+  return job.begun == 0 && job.request.model->encoder.get() == changing_;
+}
+
 // A text of each request for the model of the first one in turn, as many as go into a pass. Another request is the
 // first of the next pass.
 EncodeQueue::Pass EncodeQueue::next_pass() {
   Pass out;
-  if (jobs_.empty()) return out;
-  const std::shared_ptr<const ServedModel> model = jobs_.front()->request.model;
+  const auto first = std::ranges::find_if(jobs_, [&](const auto& job) { return !is_held(*job); });
+  if (first == jobs_.end()) return out;
+  const std::shared_ptr<const ServedModel> model = (*first)->request.model;
   size_t tokens = 0;
   for (bool more = true; more;) {
     more = false;
     for (const auto& job : jobs_) {
-      if (job->request.model != model || job->begun == job->request.texts.size()) continue;
+      if (job->request.model != model || job->begun == job->request.texts.size() || is_held(*job)) continue;
       const size_t size = job->request.texts[job->begun].ids.size();
       if (!out.empty() && tokens + size > max_pass_tokens) continue;
       tokens += size;
@@ -121,7 +167,8 @@ EncodeQueue::Pass EncodeQueue::next_pass() {
       more = true;
     }
   }
-  jobs_.splice(jobs_.end(), jobs_, jobs_.begin());
+  jobs_.splice(jobs_.end(), jobs_, first);
+  computing_ = model->encoder.get();
   return out;
 }
 
@@ -154,7 +201,9 @@ void EncodeQueue::run() {
     Pass pass;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stops_ || !jobs_.empty(); });
+      changed_.wait(lock, [this] {
+        return stops_ || std::ranges::any_of(jobs_, [this](const auto& job) { return !is_held(*job); });
+      });
       if (stops_) return;
       overdue = take_overdue();
       pass = next_pass();
@@ -168,6 +217,12 @@ void EncodeQueue::run() {
     }
     overdue.clear();
     if (!pass.empty()) encode(pass);
+    pass.clear();
+    {
+      std::lock_guard lock(mutex_);
+      computing_ = nullptr;
+    }
+    changed_.notify_all();
   }
 }
 

@@ -47,6 +47,12 @@ class EncodeQueue {
   // Everything that is not answered ends with `error`, and so does what comes.
   void cancel_all(const ApiError& error);
   int64_t count() const;
+  // Calls `change`, which may put other weights behind the encoder, at a time when none of its requests is answered in
+  // part: those that have begun are finished first, or all that are there end with `error`; the others wait. One call
+  // at a time. What `change` throws comes back.
+  void change_weights(const ServedEncoder& encoder, const std::optional<ApiError>& error,
+                      const std::function<void()>& change);
+  bool is_changing() const;  // change_weights() is at work
 
  private:
   struct Job {
@@ -59,6 +65,7 @@ class EncodeQueue {
   using Pass = std::vector<std::pair<std::shared_ptr<Job>, size_t>>;  // texts by their job and number
 
   void run();
+  bool is_held(const Job& job) const;  // until the weights of its model are changed
   Jobs take_overdue();
   Pass next_pass();
   void encode(const Pass& pass);
@@ -69,6 +76,8 @@ class EncodeQueue {
   std::condition_variable changed_;
   Jobs jobs_;  // those that are not answered
   std::optional<ApiError> ended_;
+  const ServedEncoder* changing_ = nullptr;   // its weights
+  const ServedEncoder* computing_ = nullptr;  // a pass
   bool stops_ = false;
   std::thread thread_;  // from the first request on
 };

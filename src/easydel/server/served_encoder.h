@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +26,10 @@ class ServedEncoder {
   virtual ~ServedEncoder() = default;
   // fp32 [texts][numbers]; a text's numbers do not depend on the others. One call at a time, on any thread.
   virtual std::vector<Vector> encode(std::span<const EncodedText> texts) = 0;
+  // Loads the weights of a folder, which are of a model of the same shape that pools alike. What is returned puts them
+  // in the place of the present ones, between two calls of encode(), and returns their fingerprint. UserError, of both:
+  // the present ones stay.
+  virtual std::function<std::string()> load_weights(const std::filesystem::path& folder) = 0;
 
   bool classifies = false;  // the numbers are scores of classes; otherwise an embedding
   std::vector<std::string> labels = {};

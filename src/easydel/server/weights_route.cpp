@@ -1,17 +1,32 @@
 // POST /v1/admin/weights: another folder's weights answer from now on.
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "easydel/base/error.h"
 #include "easydel/base/log.h"
+#include "easydel/server/encode_queue.h"
 #include "easydel/server/route_context.h"
 #include "easydel/server/served_folder.h"
 #include "easydel/server/weights_request.h"
 
 namespace easydel::server {
 namespace {
+
+// The new fingerprint.
+std::string update_encoder(const RouteContext& context, ServedEncoder& encoder, const std::filesystem::path& folder,
+                           bool abort) {
+  const std::function<std::string()> use = encoder.load_weights(folder);
+  std::optional<ApiError> ended;
+  if (abort) ended = ApiError{.status = 503, .message = "An administrator ended the request.", .code = "cancelled"};
+  std::string fingerprint;
+  context.encodes.change_weights(encoder, ended, [&] { fingerprint = use(); });
+  return fingerprint;
+}
 
 void update_weights(const RouteContext& context, ModelList& models, std::mutex& updating, Call& call) {
   const auto request = read_fields<UpdateWeightsRequest>(call, call.body(), rules_of(context.config));
@@ -28,16 +43,16 @@ void update_weights(const RouteContext& context, ModelList& models, std::mutex& 
                    .code = "weights_busy",
                    .retry_after_seconds = 1});
   ServedModel model = *models.find(request.model);
-  if (!model.engine) refuse("model", str("'", model.id, "' generates nothing"), "name a model that generates");
   if (!model.adapter.empty())
     refuse("model", str("'", model.id, "' is an adapter"), "name its model, '" + model.parent + "'");
   const std::string before = model.fingerprint;
   const auto publish = [&] {
-    model.weights = model.engine->hold_weights().number;
+    if (model.engine) model.weights = model.engine->hold_weights().number;
     models.replace(model);
   };
   try {
-    model.fingerprint = model.engine->update_weights(folder, request.abort_requests);
+    model.fingerprint = model.encoder ? update_encoder(context, *model.encoder, folder, request.abort_requests)
+                                      : model.engine->update_weights(folder, request.abort_requests);
   } catch (const UserError& error) {
     publish();
     refuse_folder(error, folder, request.path, "path");

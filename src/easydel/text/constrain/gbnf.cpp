@@ -6,6 +6,7 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/names.h"
+#include "easydel/text/constrain/json_strings.h"
 #include "easydel/text/unicode.h"
 
 namespace easydel::text::constrain {
@@ -122,11 +123,22 @@ class GbnfReader {
       return out;
     }
     if (take(".")) return grammar_.chars(CharSet::any());
-    if (text_[at_] == '<') fail("tokens as <...> are not supported", "write their text in quotes");
+    if (text_[at_] == '<') return token();
+    if (text_[at_] == '!') fail("'any token but one' (!<...>) is not supported", "write what may stand there instead");
     const size_t begin = at_;
     const std::string name = word();
     if (name.empty()) fail("expected a \"text\", a [class], a (group), or the name of a rule");
     return grammar_.call(rule_of(name, begin));
+  }
+  // "<think>": the special token that is spelled so, or its text.
+  ExprId token() {
+    if (text_.substr(at_).starts_with("<["))
+      fail("tokens by their numbers (<[5]>) are not supported", "write a special token as it is spelled: <think>");
+    const size_t end = text_.find_first_of(">\n", at_);
+    if (end == std::string_view::npos || text_[end] != '>') fail("a '<' without '>'");
+    const std::string spelled(text_.substr(at_, end + 1 - at_));
+    at_ = end + 1;
+    return marker_expr(spelled, grammar_);
   }
   ExprId repeated(ExprId part) {
     for (int depth = 0;; ++depth) {
