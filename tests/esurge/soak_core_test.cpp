@@ -67,7 +67,6 @@ TEST(Soak, LosesNoRequestAndNoPage) {
   log::set_level(log::Level::warning);
   const char* const asked = std::getenv("EASYDEL_SOAK_SECONDS");
   const double seconds = asked ? std::atof(asked) : 60;
-  setenv("EASYDEL_ESURGE_CHECK", "1", 1);
   const test::TemporaryFolder adapters;
   const auto folder = test::test_data("models/stories260K-hf");
   EngineSetup setup;
@@ -140,7 +139,6 @@ TEST(Soak, LosesNoRequestAndNoPage) {
   engine.pause();  // gives up all pages
   const EngineMetrics metrics = engine.metrics();
   log::set_level(log::Level::info);
-  unsetenv("EASYDEL_ESURGE_CHECK");
   std::printf("%lld requests in %.0f s, %lld ended early, %lld preemptions, %.1f MiB resident\n",
               static_cast<long long>(count), seconds, static_cast<long long>(cut),
               static_cast<long long>(metrics.preemptions), resident_mib());
