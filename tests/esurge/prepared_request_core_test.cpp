@@ -95,7 +95,7 @@ TEST(PreparedRequest, RefusesWhatTheModelDoesNotHave) {
             "allowed_token_ids: has the token id 512; the model's vocabulary has 512" + own);
   EXPECT_EQ(problem(R"({"prompt": "a", "sampling": {"stop_token_ids": [512]}})"),
             "stop_token_ids: has the token id 512; the model's vocabulary has 512" + own);
-  const RequestPreparer without_tokenizer(nullptr, {}, context, vocabulary, {}, std::nullopt, "");
+  const RequestPreparer without_tokenizer(nullptr, {}, context, vocabulary, {}, std::nullopt);
   EXPECT_EQ(test::refusal([&] {
               without_tokenizer.prepare(read_request(
                   parse_json(R"({"prompt": [5], "sampling": {"bad_words": ["a"], "detokenize": false}})")));
