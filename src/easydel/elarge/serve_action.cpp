@@ -5,7 +5,6 @@
 
 #include "easydel/base/error.h"
 #include "easydel/base/files.h"
-#include "easydel/base/names.h"
 #include "easydel/elarge/actions.h"
 #include "easydel/elarge/adapter_config.h"
 #include "easydel/elarge/core.h"
@@ -17,7 +16,6 @@
 #include "easydel/models/lora_config.h"
 #include "easydel/server/serve_config.h"
 #include "easydel/server/server.h"
-#include "easydel/text/output/output_parser.h"
 #include "easydel/weights/folder.h"
 #include "easydel/weights/safetensors.h"
 
@@ -68,23 +66,6 @@ void check_ranks_of(const OtherModel& model, const std::string& path, int64_t ra
   for (const config::Problem& problem : found.sorted())
     if (const std::string own = path + "." + problem.path; problems.given(own))
       problems.add(own, problem.what, problem.remedy);
-}
-
-// Refuses formats of answers that nobody knows, which would only be noticed once the model is loaded.
-void check_formats(const esurge::EsurgeConfig& config, const std::string& section, config::Problems& problems) {
-  const auto check = [&](const char* key, const std::optional<std::string>& name, const text::OutputFormat& format,
-                         const char* what, const std::vector<std::string>& known) {
-    if (!name) return;
-    try {
-      text::OutputParser parser(format);
-    } catch (const UserError&) {
-      problems.add(str(section, ".", key), str("'", *name, "' is not a format of ", what), did_you_mean(*name, known));
-    }
-  };
-  check("tool_parser", config.tool_parser, {config.tool_parser.value_or(""), ""}, "tool calls",
-        text::tool_parser_names());
-  check("reasoning_parser", config.reasoning_parser, {"", config.reasoning_parser.value_or("")}, "reasoning",
-        text::reasoning_parser_names());
 }
 
 // Adapters of another model have other shapes. Weights of other formats, and those that are not there yet, are compared
@@ -154,7 +135,6 @@ void check_serve(const Run& run, const Action& action, config::Problems& problem
                    "give one of them");
   };
   check_parser(run.config.esurge.tool_parser, "esurge");
-  check_formats(run.config.esurge, "esurge", problems);
   check_adapters(run.config, problems);
   const std::string models = action.path + ".models";
   for (const OtherModel& model : other_models(run.config, config.models, models, problems)) {
@@ -163,9 +143,6 @@ void check_serve(const Run& run, const Action& action, config::Problems& problem
       problems.add(path, "is the name of the run's own model", "give it another name, or set esurge.esurge_name");
     if (model.config.esurge.tool_parser != run.config.esurge.tool_parser)
       check_parser(model.config.esurge.tool_parser, path + ".esurge");
-    if (model.config.esurge.reasoning_parser != run.config.esurge.reasoning_parser ||
-        model.config.esurge.tool_parser != run.config.esurge.tool_parser)
-      check_formats(model.config.esurge, path + ".esurge", problems);
     check_ranks_of(model, path, run.ranks, problems);
     if (!problems.any_at(path)) check_served_model(model.config, path, problems);
   }

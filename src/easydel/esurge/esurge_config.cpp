@@ -37,18 +37,22 @@ void EsurgeConfig::settle(config::Keys& keys) {
   };
   check_address("tokenizer_endpoint", tokenizer_endpoint);
   check_address("detokenizer_endpoint", detokenizer_endpoint);
-  const auto check_parser = [&](const char* key, const text::OutputFormat& format) {
+  const auto check_format = [&](const char* key, const std::optional<std::string>& name,
+                                const text::OutputFormat& format, const char* what,
+                                const std::vector<std::string>& known) {
+    if (!name) return;
     try {
       text::OutputParser parser(format);
-    } catch (const UserError& error) {
-      keys.refuse(key, error.problem, error.remedy);
+    } catch (const UserError&) {
+      keys.refuse(key, str("'", *name, "' is not a format of ", what), did_you_mean(*name, known));
     }
   };
-  if (tool_parser) check_parser("tool_parser", {*tool_parser, ""});
-  if (reasoning_parser) check_parser("reasoning_parser", {"", *reasoning_parser});
+  check_format("tool_parser", tool_parser, {tool_parser.value_or(""), ""}, "tool calls", text::tool_parser_names());
+  check_format("reasoning_parser", reasoning_parser, {"", reasoning_parser.value_or("")}, "reasoning",
+               text::reasoning_parser_names());
   const mesh::Axes& axes = mesh::default_axes();
   if (std::ranges::find(axes, data_parallelism_axis) == axes.end())
-    keys.refuse("data_parallelism_axis", str("'", data_parallelism_axis, "' is not an axis"),
+    keys.refuse("data_parallelism_axis", str("the mesh has no axis '", data_parallelism_axis, "'"),
                 did_you_mean(data_parallelism_axis, axes));
   if (prompt_lookup_min > prompt_lookup_max)
     keys.refuse("prompt_lookup_min", str("prompt_lookup_min (", prompt_lookup_min, ") must be <= prompt_lookup_max (",

@@ -149,11 +149,13 @@ struct Server::Parts {
   void start_saving() {
     if (!keys || !config.enable_persistence) return;
     saver = std::jthread([this](const std::stop_token& stop) {
+      constexpr double longest_wait = 3600;  // far greater ones do not fit into the clock's type
       std::mutex mutex;
       std::condition_variable_any ended;
       std::unique_lock lock(mutex);
       while (!stop.stop_requested()) {
-        ended.wait_for(lock, stop, std::chrono::duration<double>(config.auto_save_interval), [] { return false; });
+        const std::chrono::duration<double> seconds(std::min(config.auto_save_interval, longest_wait));
+        ended.wait_for(lock, stop, seconds, [] { return false; });
         save_keys();
       }
     });
