@@ -12,6 +12,7 @@ CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 if not CHROMIUM or not DRIVER:
     pytest.skip("chromium or chromedriver is not installed", allow_module_level=True)
 
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
@@ -159,6 +160,51 @@ def test_every_control(browser, server, tmp_path):
     browser.get(server.url + "/")  # what is kept is there again
     assert at(browser, "system").get_attribute("value") == "Be kind." and "calls" in at(browser, "conversations").text
     browser.execute_script("window.hits = 0; window.violations = []")
+
+
+def test_by_keyboard_alone(browser):
+    def press(*keys):
+        ActionChains(browser).send_keys(*keys).perform()
+
+    def go_to(script):
+        """Tab until `script` is true of the element that has the focus, which has to be seen everywhere."""
+        for _ in range(100):
+            press(Keys.TAB)
+            found, outline = browser.execute_script(
+                f"const on = document.activeElement; return [Boolean({script}), on === document.body || getComputedStyle(on).outlineStyle];")
+            assert outline != "none"
+            if found:
+                return
+        raise AssertionError("Tab does not reach it: " + script)
+
+    def conversations():
+        return browser.find_elements(By.CSS_SELECTOR, "#conversations button")
+
+    until(browser, lambda: at(browser, "model").text == "stories260K-chat")
+    go_to("on.id === 'max_tokens'"), press("8")
+    go_to("on.id === 'logprobs'"), press(Keys.SPACE)
+    go_to("on.id === 'text'"), press("Hello", Keys.ENTER)
+    until(browser, lambda: len(articles(browser, "assistant")) == 1 and idle(browser))
+    assert "8 tokens" in articles(browser, "assistant")[0]
+    go_to("on.matches('#log summary')"), press(Keys.ENTER)
+    assert browser.execute_script("return document.activeElement.parentElement.open")
+    go_to("on.textContent === 'Regenerate'"), press(Keys.SPACE)
+    until(browser, lambda: len(conversations()) == 2 and idle(browser))
+    go_to("on.textContent === 'Edit'"), press(Keys.ENTER)
+    assert at(browser, "text").get_attribute("value") == "Hello" and articles(browser, "user") == []
+    go_to("on.id === 'new'"), press(Keys.ENTER)
+    go_to("on.matches('#conversations button:last-of-type')"), press(Keys.ENTER)
+    assert len(articles(browser, "assistant")) == 1
+    # An answer that takes long is stopped.
+    go_to("on.id === 'new'"), press(Keys.ENTER)
+    go_to("on.id === 'max_tokens'"), press(Keys.BACKSPACE)
+    go_to("on.id === 'logprobs'"), press(Keys.SPACE)
+    go_to("on.id === 'schema'"), press(json.dumps({"type": "array", "items": {"const": 1}, "minItems": 3000, "maxItems": 3000}))
+    go_to("on.id === 'text'"), press("Count.", Keys.ENTER)
+    until(browser, lambda: at(browser, "stop").is_enabled())
+    go_to("on.id === 'stop'"), press(Keys.SPACE)
+    until(browser, lambda: idle(browser))
+    assert len(stored(browser)) < 5000
 
 
 def test_stays_responsive_and_stops(browser):
