@@ -98,10 +98,6 @@ void check_shapes(const Config& config, const NamedAdapter& adapter) {
 }
 
 void check_adapters(const Config& config, config::Problems& problems) {
-  for (const auto& [name, value] : config.adapters.entries)
-    if (value.is_map())
-      problems.add("adapters." + name, "a sum of adapters in the engine is not built yet",
-                   "use engine: generator, or merge the adapters (easydel merge)");
   problems.collect("adapters", [&] {
     for (const NamedAdapter& adapter : named_adapters(config))
       if (!adapter.sum) problems.collect("adapters." + adapter.name, [&] { check_shapes(config, adapter); });
